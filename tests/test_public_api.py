@@ -22,13 +22,14 @@ import pytest
 import discreet
 from discreet import models
 from discreet.belief import Belief
-from discreet.services.answers import Answer, IntervalBounds
+from discreet.services.answers import Answer
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.train import TrainRequest
+from discreet.sql.releases import IntervalBounds
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "python.md"

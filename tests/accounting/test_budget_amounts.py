@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant
-from discreet.accounting.accountant import format_amount, format_fraction, round_up_to_grid
+from discreet.accounting.amounts import format_amount, format_fraction, round_up_to_grid
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import RepeatedDP
-from discreet.accounting.accountant import format_fraction
+from discreet.accounting.amounts import format_fraction
 from discreet.accounting.entries import guarantee_from_json, guarantee_to_json, is_serializable
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution
-from discreet.accounting.accountant import format_remaining
+from discreet.accounting.amounts import format_remaining
 from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_file import LedgerFile

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from discreet.accounting.accountant import get_amount
+from discreet.accounting.amounts import get_amount
 from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import Role
 from tests.http.served import Server, both_listeners

@@ -26,7 +26,7 @@ from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy, resolve_analyst
-from discreet.sql.plan_execution import MeasuredCores
+from discreet.sql.releases import MeasuredCores
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over
 from tests.patience import PATIENCE

@@ -26,7 +26,7 @@ BODIES: dict[str, object] = {
     "/api/login": {"user": "alice", "password": "wrong"},
     "/api/jobs": {"kind": "anonymize", "table": "people", "k": 2, "columns": ["age"]},
     "/api/tokens": {"name": "mine"},
-    "/api/wishes": {"share": 0.5, "reason": "more"},
+    "/api/budget-requests": {"share": 0.5, "reason": "more"},
 }
 SQL = (COUNT, "SELECT sex, AVG(age) AS a FROM people GROUP BY sex", "SHOW ALL", "BEGIN", "SELECT version()")
 

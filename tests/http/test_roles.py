@@ -20,12 +20,12 @@ ROUTES: list[tuple[str, str, object, str]] = [
     ("GET", "/api/belief", None, "cab*"),
     ("GET", "/api/releases", None, "cab*"),
     ("GET", "/api/tokens", None, "cab*"),
-    ("GET", "/api/wishes", None, "cab*"),
+    ("GET", "/api/budget-requests", None, "cab*"),
     ("POST", "/api/plan", QUESTION, "b"),
     ("POST", "/api/ask", QUESTION, "b"),
     ("POST", "/api/dummy", QUESTION, "b"),
     ("GET", "/api/metrics", None, "ca"),
-    ("POST", "/api/wishes", {"share": 0.01}, "b"),
+    ("POST", "/api/budget-requests", {"share": 0.01}, "b"),
     ("POST", "/api/analysts/bob/clear", None, "c"),
     ("GET", "/api/jobs", None, "c"),
 ]
@@ -252,23 +252,28 @@ def test_a_question_is_certified_as_an_answer_whatever_stands_before_it(server: 
         assert alice.get("/api/releases/alice/1/rows").status_code == 400
 
 
-def test_the_custodian_grants_a_wish_out_of_anothers_share_and_it_holds(server: Server) -> None:
+def test_the_custodian_grants_a_request_out_of_anothers_share_and_it_holds(server: Server) -> None:
     with server.client() as alice, server.client("carl") as carl, server.client("bob") as bob:
         big = {"sql": COUNT, "epsilon": 1}
         assert alice.post("/api/ask", json=big).status_code == 402
         for share in (0.2, 0.1):
-            made = alice.post("/api/wishes", json={"share": share, "reason": "regions"}).json()
+            made = alice.post("/api/budget-requests", json={"share": share, "reason": "regions"}).json()
             assert made["state"] == "open"
-        assert bob.get("/api/wishes").json() == {"wishes": []}
-        assert alice.post("/api/wishes/1/grant", json={}).status_code == 403
-        assert carl.post("/api/wishes/1/grant", json={}).status_code == 400
-        granted = carl.post("/api/wishes/1/grant", json={"taken_from": "bob"})
+        assert bob.get("/api/budget-requests").json() == {"budget_requests": []}
+        assert alice.post("/api/budget-requests/1/grant", json={}).status_code == 403
+        assert carl.post("/api/budget-requests/1/grant", json={}).status_code == 400
+        granted = carl.post("/api/budget-requests/1/grant", json={"taken_from": "bob"})
         assert granted.json()["state"] == "granted", granted.text
-        assert carl.post("/api/wishes/2/deny", json={"note": "next year"}).json()["state"] == "denied"
-        assert [each["state"] for each in alice.get("/api/wishes").json()["wishes"]] == ["granted", "denied"]
+        assert (
+            carl.post("/api/budget-requests/2/deny", json={"note": "next year"}).json()["state"] == "denied"
+        )
+        assert [each["state"] for each in alice.get("/api/budget-requests").json()["budget_requests"]] == [
+            "granted",
+            "denied",
+        ]
         assert alice.post("/api/ask", json=big).status_code == 200
         assert bob.get("/api/policy").json()["analysts"] == {"bob": {"share": 0.3}}
-        assert carl.post("/api/wishes", json={"share": 0.1}).status_code == 403
+        assert carl.post("/api/budget-requests", json={"share": 0.1}).status_code == 403
 
 
 def test_metrics_count_requests_by_routes_and_outcomes(server: Server) -> None:

@@ -56,7 +56,7 @@ def test_neighbouring_databases_cannot_be_told_apart_but_by_noise(tmp_path: Path
                 left, right = (client.post(path, params={"format": form}, json=body) for client in clients)
                 assert _without_noise(left, form) == _without_noise(right, form), sql
                 answered += left.status_code == 200 and path == "/api/ask"
-        for path in ("/api/ledger", "/api/belief", "/api/policy", "/api/wishes"):
+        for path in ("/api/ledger", "/api/belief", "/api/policy", "/api/budget-requests"):
             assert len({_settled(client.get(path).json()) for client in clients}) == 1
     assert answered >= 10
 

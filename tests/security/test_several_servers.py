@@ -35,14 +35,16 @@ def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
     return found
 
 
-def test_a_login_and_a_wish_at_one_server_hold_at_the_other(postgres: PostgresServer, tmp_path: Path) -> None:
+def test_a_login_and_a_request_at_one_server_hold_at_the_other(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
         running = servers(stack, tmp_path, postgres.schema())
         client, (one, two) = stack.enter_context(running[0].client()), [each.url for each in running]
-        wish = {"share": 0.1, "reason": "more groups"}
-        made = client.post(f"{two}/api/wishes", json=wish)
+        request = {"share": 0.1, "reason": "more groups"}
+        made = client.post(f"{two}/api/budget-requests", json=request)
         assert made.status_code == 201
-        assert client.get(f"{one}/api/wishes").json()["wishes"] == [made.json()]
+        assert client.get(f"{one}/api/budget-requests").json()["budget_requests"] == [made.json()]
         client.post(f"{two}/api/logout")
         assert client.get(f"{one}/api/session").status_code == 401
 
@@ -140,7 +142,9 @@ def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_sam
 
 
 @pytest.mark.night
-def test_a_login_and_a_wish_at_one_process_hold_at_another(postgres: PostgresServer, tmp_path: Path) -> None:
+def test_a_login_and_a_request_at_one_process_hold_at_another(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     ledger = postgres.schema()
     with ExitStack() as stack:
         told = [stack.enter_context(_process(tmp_path / name, ledger)) for name in ("one", "two")]
@@ -150,9 +154,9 @@ def test_a_login_and_a_wish_at_one_process_hold_at_another(postgres: PostgresSer
         login = {"name": "alice", "password": told[0]["passwords"]["alice"]}
         entered = client.post(f"{urls[0]}/api/login", json=login).json()
         client.headers["X-CSRF-Token"] = entered["csrf"]
-        wish = {"share": 0.1, "reason": "more groups"}
-        assert client.post(f"{urls[1]}/api/wishes", json=wish).status_code == 201
-        assert len(client.get(f"{urls[0]}/api/wishes").json()["wishes"]) == 1
+        request = {"share": 0.1, "reason": "more groups"}
+        assert client.post(f"{urls[1]}/api/budget-requests", json=request).status_code == 201
+        assert len(client.get(f"{urls[0]}/api/budget-requests").json()["budget_requests"]) == 1
         client.post(f"{urls[1]}/api/logout")
         assert client.get(f"{urls[0]}/api/session").status_code == 401
 

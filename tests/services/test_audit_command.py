@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.accountant import Cost
+from discreet.accounting.amounts import Cost
 from discreet.accounting.ledger import Ledger
 from discreet.attacks.neighbor_pairs import PAIR_BUILDERS, NeighborPair
 from discreet.attacks.privacy_audit import EpsilonAudit

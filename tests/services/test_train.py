@@ -81,7 +81,7 @@ def test_a_tree_finds_who_is_ill_and_is_charged_once(
     assert [each["question"] for each in ledger["entries"]] == ["train tree people --target ill"]
 
 
-def test_saying_what_is_usual_is_the_same_wish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saying_what_is_usual_is_the_same_request(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("tree", "people", "--target", "ill", "--epsilon", "0.5")
     first = trained(capsys, *words)
     again = trained(capsys, *words, "--criterion", "gini", "--selection", "permute-and-flip")

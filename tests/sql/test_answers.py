@@ -18,8 +18,9 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
 from discreet.engines.released_queries import query_released_tables
-from discreet.sql.plan_execution import Release, execute_plan
+from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import plan_query
+from discreet.sql.releases import Release
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 
 NOISELESS = 10**9

@@ -13,13 +13,14 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.sql.aggregates.average import estimate_mean
 from discreet.sql.aggregates.count import estimate_count
 from discreet.sql.aggregates.sum import estimate_sum, estimate_sum_from_mean
 from discreet.sql.aggregates.variance import estimate_variance
 from discreet.sql.expression_tree import Column
 from discreet.sql.expression_types import make_number_type
-from discreet.sql.interval_estimates import Estimate, Noise, ReleasedPrimitive
+from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.primitives import Grid
 from tests.statistical import acceptance
 
@@ -33,7 +34,7 @@ ON = Grid(argument=Column(name="x", type=make_number_type()), step=HALF, low=-3,
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("truth", [0, 1, 7, 1_000_000])
-def test_counts_and_sums_are_covered_by_the_exact_law(noise: Noise, truth: int) -> None:
+def test_counts_and_sums_are_covered_by_the_exact_law(noise: IntegerNoise, truth: int) -> None:
     reach = 40 * noise.half_width(CONFIDENCE)
     drawn = np.arange(-reach, reach + 1)
     masses = np.array([noise.mass(int(z)) for z in drawn])
@@ -52,7 +53,7 @@ class Rows:
     """Values in steps of the grid, and what is released of them, many times."""
 
     values: NDArray[np.int64]
-    noise: tuple[Noise, Noise, Noise]
+    noise: tuple[IntegerNoise, IntegerNoise, IntegerNoise]
 
     def released(self, random: Randomness) -> tuple[ReleasedPrimitive, ReleasedPrimitive, ReleasedPrimitive]:
         y = 2 * self.values - (ON.low + ON.high)
@@ -65,7 +66,7 @@ class Rows:
         )
 
 
-def _noises(epsilon: Fraction) -> tuple[Noise, Noise, Noise]:
+def _noises(epsilon: Fraction) -> tuple[IntegerNoise, IntegerNoise, IntegerNoise]:
     moved = (2 * ON.width, 2, 2 * ON.width**2)
     first, second, third = (DiscreteLaplace(epsilon=epsilon, sensitivity=each) for each in moved)
     return first, second, third

@@ -14,9 +14,10 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.accuracy import find_error_bound, find_least_epsilon
 from discreet.sql.error_plan import ALL_ROWS, PER_ROW
 from discreet.sql.interval_estimates import ReleasedPrimitive
-from discreet.sql.plan_execution import Release, build_empty_release, execute_plan
+from discreet.sql.plan_execution import build_empty_release, execute_plan
 from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
+from discreet.sql.releases import Release
 from tests.conftest import seeded
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 from tests.sql.remembering import Remembering

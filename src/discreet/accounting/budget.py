@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.accounting.accountant import Accountant, Cost, format_amount, format_fraction, is_exhausted
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, format_amount, format_fraction, is_exhausted
 from discreet.accounting.hash_chain import EVERYBODY, SUMS, ChainPosition, HashChain, RunningSums, Standing
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.core.errors import BudgetError, RequestError, require_parameter

@@ -17,7 +17,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Accountant, Cost, format_fraction
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, format_fraction
 from discreet.accounting.budget import BudgetAccounts
 from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, HashChain, LinkKind, format_current_time
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
@@ -345,6 +346,14 @@ class LedgerTransaction:
         if process not in self.alive:
             self.alive[process] = self.storage.is_process_alive(self.rows, process)
         return self.alive[process]
+
+
+def build_damaged_ledger_error() -> RequestError:
+    """Return the error for a stored answer that can no longer be read."""
+    return RequestError(
+        "The answer that the ledger stores cannot be read: the ledger is damaged.",
+        hint="Restore it from a backup; without one, treat the whole promise as spent.",
+    )
 
 
 def require_incident(verb: str, incident: str) -> None:

@@ -30,7 +30,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import format_fraction
+from discreet.accounting.amounts import format_fraction
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.core.randomness import Randomness
 

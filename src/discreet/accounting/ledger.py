@@ -28,7 +28,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.accountant import LEAK, Accountant, Cost, round_charge
+from discreet.accounting.accountant import LEAK, Accountant
+from discreet.accounting.amounts import Cost, round_charge
 from discreet.accounting.belief_sentences import describe_ledger_belief, describe_uncovered
 from discreet.accounting.budget import AnalystAccount, BudgetAccounts, parse_shares
 from discreet.accounting.data_acceptance import (

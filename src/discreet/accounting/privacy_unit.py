@@ -19,11 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.entries import LedgerTransaction
 from discreet.accounting.hash_chain import LinkKind
 from discreet.core.errors import RequestError
+
+if TYPE_CHECKING:
+    from discreet.accounting.entries import LedgerTransaction
 
 DATABASES = (".duckdb", ".db", ".ddb")
 """Endings of files that hold several tables."""

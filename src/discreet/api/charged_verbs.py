@@ -26,7 +26,7 @@ from discreet.api.frame_sources import (
     split_columns,
 )
 from discreet.core.errors import InvalidParameterError, require_parameter
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.services.answers import Answer
 from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, DEFAULT_ORIGIN, BoundsRequest
 from discreet.services.bounds.learn_bounds import LearnedBounds
@@ -56,7 +56,6 @@ from discreet.services.synthesize.synthetic_table import synthesize_table
 from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.planner import CONFIDENCE
 
 
 @refuse_invalid_arguments
@@ -70,7 +69,7 @@ def ask(
     within: Real | str | None = None,
     least_rows: int | None = None,
     split: Mapping[str, Real] | None = None,
-    confidence: Real | str = CONFIDENCE,
+    confidence: Real | str = DEFAULT_CONFIDENCE,
     free: bool = False,
     fresh: bool = False,
     raw: bool = False,

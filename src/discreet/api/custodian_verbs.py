@@ -23,8 +23,9 @@ from discreet.anonymity.search import Objective
 from discreet.api.anonymizer import Anonymizer, Release
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
 from discreet.api.frame_sources import FRAME_NAME, FrameTerms
-from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
+from discreet.attacks.privacy_audit import DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
+from discreet.core.number_checks import DEFAULT_CONFIDENCE
 from discreet.core.policy import Policy
 from discreet.services import sample
 from discreet.services.anonymize.anonymize import build_model_context, build_pseudonyms, make_person_error

@@ -45,7 +45,14 @@ from discreet.belief.odds import logit
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
-from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
+from discreet.core.number_checks import (
+    DEFAULT_CONFIDENCE,
+    Real,
+    is_real,
+    require_count,
+    require_positive,
+    require_probability,
+)
 
 __all__ = ["EpsilonAudit", "Sampler", "audit_epsilon", "compute_epsilon_lower_bound"]
 
@@ -53,7 +60,6 @@ Sampler = Callable[[int], Outputs]
 
 DEFAULT_RUNS = 40_000
 MIN_RUNS = 100
-DEFAULT_CONFIDENCE = 0.95
 MOST_DIGITS = 17  # of a double; more digits than that distinguish nothing
 
 

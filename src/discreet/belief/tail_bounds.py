@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.core.errors import require_parameter
-from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, is_real
+
+if TYPE_CHECKING:
+    from discreet.core.guarantees import Guarantee
 
 POINTS = 33
 SECTIONS = 56

@@ -22,6 +22,10 @@ GENERAL = (
 )
 
 
+ATTACKER = "knows all other records, or takes records as independent"
+"""The attacker of a private release, in its certificate."""
+
+
 def format_number(value: float, digits: int = 3) -> str:
     """Return `value` in `digits` significant digits, without exponent or trailing zeros.
 

@@ -8,15 +8,18 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.core.errors import RequestError
-from discreet.pgwire.catalog import Catalog
 from discreet.pgwire.listener import serve_postgres
 from discreet.services.serving.job_queue import JobQueue
-from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.login_throttle import LoginThrottle
+
+if TYPE_CHECKING:
+    from discreet.pgwire.catalog import Catalog
+    from discreet.services.serving.served_policy import ServedPolicy
 
 
 @dataclass(frozen=True, kw_only=True)

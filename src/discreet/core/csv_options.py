@@ -40,7 +40,11 @@ FIELD_PATTERNS = {
 DIRECTIVE = re.compile(r"%.?")
 FIRST_PIVOT, LAST_PIVOT = 1800, 2100
 WINDOW_YEARS = (1999, 2001, 2011, 2024)
-
+NO_DELIMITER = "\x1f"
+"""The delimiter of a file with one column, whose values may hold any usual mark."""
+USUAL_DELIMITERS = ",;\t|"
+ISO_DATE = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([T ].*)?"
+"""The dates that are read without a declared format: DuckDB would read 05/06/25 as a day of the year 5."""
 
 UNSAFE_ENCODINGS = re.compile(r"iso2022|hz|utf-7|idna|punycode|undefined|(raw-)?unicode-escape|oem|mbcs")
 """Encodings in which one value could change how the text after it is read, or which machines differ in."""

@@ -11,6 +11,9 @@ from discreet.core.errors import InvalidParameterError, require_parameter, short
 
 Real = int | float | Fraction
 
+DEFAULT_CONFIDENCE = 0.95
+"""The confidence of intervals where a request names none."""
+
 
 def is_real(value: object) -> bool:
     """Return whether `value` is a finite number that a float can hold (a bool is not one)."""

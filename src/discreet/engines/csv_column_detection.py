@@ -17,8 +17,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from discreet.core.column_entry import ColumnType
-from discreet.core.csv_options import CsvOptions, find_ambiguous_text, parse_time, write_format_pattern
-from discreet.engines.csv_sources import ISO_DATE
+from discreet.core.csv_options import (
+    ISO_DATE,
+    CsvOptions,
+    find_ambiguous_text,
+    parse_time,
+    write_format_pattern,
+)
 
 MAX_VALUES = 2_000
 """Values of a column by which its type is found: testing formats takes longer than reading rows."""

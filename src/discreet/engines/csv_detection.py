@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core.column_entry import ColumnType
-from discreet.core.csv_options import CsvOptions
+from discreet.core.csv_options import NO_DELIMITER, USUAL_DELIMITERS, CsvOptions
 from discreet.core.errors import RequestError
 from discreet.engines.csv_column_detection import (
     ISO,
@@ -39,7 +39,6 @@ from discreet.engines.csv_column_detection import (
     is_header,
 )
 from discreet.engines.csv_quotes import BLANKS
-from discreet.engines.csv_sources import NO_DELIMITER, USUAL_DELIMITERS
 from discreet.engines.file_formats import FileFormat, find_file_format
 from discreet.engines.spreadsheets import list_sheets, read_sheet, write_cell
 from discreet.engines.text_files import open_bytes, open_text

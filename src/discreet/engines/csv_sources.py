@@ -23,7 +23,13 @@ from functools import partial
 from pathlib import Path
 
 from discreet.core.column_entry import Column, ColumnType
-from discreet.core.csv_options import CsvOptions, write_format_pattern
+from discreet.core.csv_options import (
+    ISO_DATE,
+    NO_DELIMITER,
+    USUAL_DELIMITERS,
+    CsvOptions,
+    write_format_pattern,
+)
 from discreet.core.errors import RequestError
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.core.table_entry import Table
@@ -38,11 +44,6 @@ NEXT_LINE = re.compile(r"[^\r\n]*(\r\n|\r|\n|\Z)")
 UNREAD, SURPLUS = "_discreet_unread", "_discreet_surplus"
 RAW, VALUE, TEXT_VIEW = "_discreet_raw", "_discreet_value", "_discreet_text"
 NO_FIELD = "\x1c\x1d\x1e\x1d\x1c"
-NO_DELIMITER = "\x1f"
-"""The delimiter of a file with one column, whose values may hold any usual mark."""
-USUAL_DELIMITERS = ",;\t|"
-ISO_DATE = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([T ].*)?"
-"""The dates that are read without a declared format: DuckDB would read 05/06/25 as a day of the year 5."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,7 @@ from discreet.core.table_entry import Table
 from discreet.engines import clamping
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect
-from discreet.engines.dialects.expression_writer import NotEncodedError
-from discreet.engines.dialects.sql_types import DeferredColumn, SqlType, TypeFamily
+from discreet.engines.dialects.sql_types import DeferredColumn, NotEncodedError, SqlType, TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator, get_or_translate
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
 from discreet.engines.policy_tables import SOURCE, EngineTable

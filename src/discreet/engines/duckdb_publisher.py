@@ -39,15 +39,14 @@ from discreet.core.release_target import ReleaseTarget
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.core.table_entry import Table
 from discreet.engines import sources
-from discreet.engines.clamping import encode_person
 from discreet.engines.coarse_times import convert_frame
 from discreet.engines.csv_sources import write_text_view
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
+from discreet.engines.published_columns import select_canonical_value, select_published_column
 
 PARQUET_OPTIONS = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET_OPTIONS, ".pq": PARQUET_OPTIONS, ".csv": "FORMAT csv, HEADER"}
-FLOAT_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The certificate's entry about the marking of formula cells in a CSV file."""
@@ -253,27 +252,6 @@ def _move_into_database(draft: Path, target: ReleaseTarget) -> None:
             f"{target.file} cannot be written to.",
             hint="Check that it is a DuckDB file and not open elsewhere.",
         )
-
-
-def select_published_column(table: Table, column: str, kind: str) -> str:
-    """Return the SQL of a policy's column as it is published; people are told apart as in questions.
-
-    Text that names a person by a whole number, 7 in one file and 7.0 in the next, names one person.
-    """
-    if column == table.person_column and kind == "VARCHAR":
-        return f"{encode_person(table.columns[column], column, kind)} AS {quote_identifier(column)}"
-    return select_canonical_value(column, kind)
-
-
-def select_canonical_value(column: str, kind: str) -> str:
-    """Return the SQL of a column, with one form for values that are equal but differ as text.
-
-    These are -0.0 and 0.0, NaN and -NaN; an interval becomes text, as 1 month and 30 days are equal, too.
-    """
-    name = quote_identifier(column)
-    if kind in FLOAT_TYPES:
-        return f"CASE WHEN {name} = 0 THEN 0 WHEN isnan({name}) THEN abs({name}) ELSE {name} END AS {name}"
-    return f"CAST({name} AS VARCHAR) AS {name}" if kind == "INTERVAL" else name
 
 
 def _cast_dictionary_to_enum(field: pa.Field, column: pa.ChunkedArray) -> str:

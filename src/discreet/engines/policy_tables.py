@@ -25,8 +25,8 @@ from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
-from discreet.engines.duckdb_publisher import select_published_column
 from discreet.engines.identifier_types import IdentifierType, require_exact_identifiers
+from discreet.engines.published_columns import select_published_column
 from discreet.engines.sources import SourceRelation
 
 SOURCE, TABLE = "_discreet_source", "_discreet_table"

@@ -33,8 +33,7 @@ from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
 from discreet.engines.postgres_connection import connect_postgres, execute_statement, fetch_table, run_select
-from discreet.engines.postgres_store import require_store_privilege
-from discreet.engines.postgres_tables import DIALECT, find_engine_table
+from discreet.engines.postgres_tables import DIALECT, find_engine_table, require_store_privilege
 
 TABLE_NAME = re.compile(r"(?!discreet_)[A-Za-z_][A-Za-z0-9_]{0,62}")
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"

@@ -17,14 +17,18 @@ from contextlib import closing
 from typing import Any
 
 from discreet.core.engine_faults import run_guarded
-from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.postgres_address import OTHERS_OF_TABLE
 from discreet.engines import policy_tables
 from discreet.engines.dialects.statement_writer import SqlRelation
 from discreet.engines.policy_tables import PolicyTables
-from discreet.engines.postgres_connection import fetch_rows, fetch_table
-from discreet.engines.postgres_tables import DIALECT, mark_qualified_name, require_own_table
+from discreet.engines.postgres_connection import fetch_table
+from discreet.engines.postgres_tables import (
+    DIALECT,
+    mark_qualified_name,
+    require_own_table,
+    require_store_privilege,
+)
 
 STORE_TABLE_NAME = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
 
@@ -51,22 +55,6 @@ def prepare_store_tables(connection: Any, policy: Policy, tables: PolicyTables, 
         )
     run_guarded(lambda: _drop_unused_stores(connection, schema, version))
     return PolicyTables(relations=found, definitions={})
-
-
-def require_store_privilege(connection: Any, schema: str, privilege: str) -> None:
-    """Refuse a schema that does not exist, or in which the connected user lacks the privilege."""
-    text = (
-        f"SELECT pg_catalog.has_schema_privilege(oid, CAST('{privilege}' AS text)) AS may "
-        f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.quote_literal(schema)}"
-    )
-    may = run_guarded(lambda: fetch_rows(connection, text))
-    if may == [(True,)]:
-        return
-    wrong = "may not be written by the address's user" if may else "is not a schema of the database"
-    raise RequestError(
-        f"PostgreSQL: {schema}, which the policy names as its store, {wrong}.",
-        hint=f"Have its owner {'grant USAGE and CREATE on it' if may else 'create it'}, or remove store.",
-    )
 
 
 def _create_store_table(connection: Any, place: tuple[str, str], text: str) -> None:

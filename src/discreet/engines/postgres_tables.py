@@ -40,7 +40,12 @@ from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.postgres_dialect import PostgresDialect
 from discreet.engines.identifier_types import IdentifierType
 from discreet.engines.policy_tables import EngineTable
-from discreet.engines.postgres_connection import ENABLE_ROW_SECURITY, execute_statement, fetch_table
+from discreet.engines.postgres_connection import (
+    ENABLE_ROW_SECURITY,
+    execute_statement,
+    fetch_rows,
+    fetch_table,
+)
 
 DIALECT = PostgresDialect()
 TYPES = {
@@ -341,3 +346,19 @@ def require_own_table(fetch: Callable[[str], pa.Table], name: str, table: str) -
             f"PostgreSQL: the prepared copy of table {name} may be used by the role {row['role']}.",
             hint=f"Run REVOKE ALL ON TABLE … FROM {row['role']} on the tables of the store's schema.",
         )
+
+
+def require_store_privilege(connection: Any, schema: str, privilege: str) -> None:
+    """Refuse a schema that does not exist, or in which the connected user lacks the privilege."""
+    text = (
+        f"SELECT pg_catalog.has_schema_privilege(oid, CAST('{privilege}' AS text)) AS may "
+        f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.quote_literal(schema)}"
+    )
+    may = run_guarded(lambda: fetch_rows(connection, text))
+    if may == [(True,)]:
+        return
+    wrong = "may not be written by the address's user" if may else "is not a schema of the database"
+    raise RequestError(
+        f"PostgreSQL: {schema}, which the policy names as its store, {wrong}.",
+        hint=f"Have its owner {'grant USAGE and CREATE on it' if may else 'create it'}, or remove store.",
+    )

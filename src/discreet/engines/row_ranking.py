@@ -45,6 +45,7 @@ Keys        a link between two such tables joins rows of the same person only. B
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -52,7 +53,9 @@ from discreet.core.column_entry import Role
 from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import clamping
-from discreet.engines.sources import SourceRelation
+
+if TYPE_CHECKING:
+    from discreet.engines.sources import SourceRelation
 
 KEY, LINK = "_discreet_key", "_discreet_link"
 LOOKUP_KEY = "_discreet_named"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
@@ -27,16 +27,18 @@ from discreet.services.policy_setup.policy_setup import PolicySetup
 from discreet.services.policy_setup.table_form import TableForm
 from discreet.services.question_request import QuestionRequest
 from discreet.services.release_files import find_release_target
-from discreet.services.serving.curators import Curators
 from discreet.services.serving.dummy_answers import DummyAnswers
 from discreet.services.serving.job_queue import JobQueue
-from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.api_tokens import ApiTokens
 from discreet.services.users.budget_requests import BudgetRequest, BudgetRequests
 from discreet.services.users.idempotency_keys import IdempotencyKeys
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.sessions import Logins, Sessions
+
+if TYPE_CHECKING:
+    from discreet.services.serving.curators import Curators
+    from discreet.services.serving.served_policy import ServedPolicy
 
 MAX_PENDING_QUERIES = 8
 QUERY_LIMITER = CapacityLimiter(64)

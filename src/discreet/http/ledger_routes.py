@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import get_amount
+from discreet.accounting.amounts import get_amount
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
 from discreet.http.app_context import AppContext, Context
@@ -81,14 +81,14 @@ def get_metrics(caller: AuditorCaller, context: Context) -> Response:
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.get("/wishes", tags=["budget"])
+@router.get("/budget-requests", tags=["budget"])
 def list_budget_requests(caller: CurrentCaller, context: Context) -> dict[str, object]:
     """Return an analyst's own budget requests, or all of them for other roles."""
     analyst = caller.analyst if caller.user.role is Role.ANALYST else None
-    return {"wishes": [each.to_json() for each in context.budget_requests.list_all(analyst)]}
+    return {"budget_requests": [each.to_json() for each in context.budget_requests.list_all(analyst)]}
 
 
-@router.post("/wishes", tags=["budget"], status_code=201)
+@router.post("/budget-requests", tags=["budget"], status_code=201)
 def create_budget_request(
     body: BudgetRequestBody, caller: AskingCaller, context: Context
 ) -> dict[str, object]:
@@ -96,7 +96,7 @@ def create_budget_request(
     return context.request_budget(caller.analyst, body.share, body.reason).to_json()
 
 
-@router.post("/wishes/{number}/grant", tags=["budget"])
+@router.post("/budget-requests/{number}/grant", tags=["budget"])
 def grant_budget_request(
     number: int, body: GrantBody, caller: CustodianCaller, context: Context
 ) -> dict[str, object]:
@@ -104,7 +104,7 @@ def grant_budget_request(
     return context.grant_budget(number, body.taken_from).to_json()
 
 
-@router.post("/wishes/{number}/deny", tags=["budget"])
+@router.post("/budget-requests/{number}/deny", tags=["budget"])
 def deny_budget_request(
     number: int, body: DenialBody, caller: CustodianCaller, context: Context
 ) -> dict[str, object]:

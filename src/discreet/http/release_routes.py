@@ -19,10 +19,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost
 from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
+from discreet.belief.wording import ATTACKER
 from discreet.core.errors import RequestError
 from discreet.http.app_context import RELEASES_HINT, AppContext, Context
 from discreet.http.authentication import AskingCaller, Caller, CurrentCaller
@@ -35,7 +37,6 @@ from discreet.rendering.ledger_view import (
     entry_to_json,
     open_release_to_json,
 )
-from discreet.services.count_publication import ATTACKER
 from discreet.services.release_files import convert_release_file
 from discreet.services.users import Role
 from discreet.services.users.idempotency_keys import StoredResponse

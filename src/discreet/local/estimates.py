@@ -25,14 +25,13 @@ from scipy.special import ndtri
 from discreet.core.argument_types import refuse_wrong_types, require_floats
 from discreet.core.errors import require_parameter
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_summary, build_table
-from discreet.core.number_checks import require_probability
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, require_probability
 from discreet.local.report_formats import ReportCounts
 from discreet.mechanisms.sampling import Floats
 
 if TYPE_CHECKING:
     from discreet.local.operator import FrequencyOracle, MeanOperator
 
-CONFIDENCE = 0.95
 ROUNDING = 1e-6
 FLAG_CONFIDENCE = 1 - 1e-6
 """The confidence of the interval that flags an estimate as impossible: one false flag in a million."""
@@ -74,7 +73,7 @@ class FrequencyEstimate:
             [str(code), f"{share:.2%}", f"{least:.2%} to {most:.2%}"]
             for code, (share, least, most) in enumerate(zip(self.shares[:MAX_ROWS], low, high, strict=True))
         ]
-        columns = ["value", "share", f"{CONFIDENCE:.0%} interval"]
+        columns = ["value", "share", f"{DEFAULT_CONFIDENCE:.0%} interval"]
         caption = f"Shares by {type(self.operator).__name__}"
         table = build_table(columns, rows, caption=caption, right=columns, row_count=self.raw.size)
         return build_summary(table, build_facts([("clients", f"{self.clients:,}")]))
@@ -83,7 +82,7 @@ class FrequencyEstimate:
     def clients(self) -> int:
         return self.counts.clients
 
-    def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
+    def intervals(self, confidence: float = DEFAULT_CONFIDENCE) -> Intervals:
         """Return for every value an interval of its share, clipped to [0, 1]."""
         require_probability("intervals", "confidence", confidence)
         low, high = self.operator.intervals(self.counts, confidence)
@@ -102,7 +101,7 @@ class FrequencyEstimate:
         return not total.low - ROUNDING <= 1 <= total.high + ROUNDING
 
     def estimate_share(
-        self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE
+        self, holds: Sequence[bool] | ArrayLike, confidence: float = DEFAULT_CONFIDENCE
     ) -> NormalEstimate:
         """Return the estimated share of clients whose value is in the mask `holds`."""
         mask = np.asarray(holds)
@@ -111,7 +110,9 @@ class FrequencyEstimate:
         return self.estimate_mean(mask.astype(np.float64), confidence)
 
     @refuse_wrong_types
-    def estimate_range_share(self, low: int, high: int, confidence: float = CONFIDENCE) -> NormalEstimate:
+    def estimate_range_share(
+        self, low: int, high: int, confidence: float = DEFAULT_CONFIDENCE
+    ) -> NormalEstimate:
         """Return the estimated share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
         require_parameter(
@@ -124,7 +125,7 @@ class FrequencyEstimate:
         codes = np.arange(self.raw.size)
         return self.estimate_share((codes >= low) & (codes <= high), confidence)
 
-    def estimate_mean(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> NormalEstimate:
+    def estimate_mean(self, numbers: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> NormalEstimate:
         """Return the estimated mean over the clients of a number assigned to each value."""
         require_probability("estimate_mean", "confidence", confidence)
         weights = require_floats("numbers", numbers)
@@ -156,7 +157,7 @@ class MeanEstimate:
         low, high = self.interval()
         facts = [
             ("mean", f"{self.mean:.4g}"),
-            (f"{CONFIDENCE:.0%} interval", f"{low:.4g} to {high:.4g}"),
+            (f"{DEFAULT_CONFIDENCE:.0%} interval", f"{low:.4g} to {high:.4g}"),
             ("standard error", f"{self.error:.4g}"),
             ("clients", f"{self.clients:,}"),
         ]
@@ -172,7 +173,7 @@ class MeanEstimate:
         low, high = self.operator.interval(self.counts, FLAG_CONFIDENCE)
         return high < self.operator.low or low > self.operator.high
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    def interval(self, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
         """Return an interval of the mean, clipped to the range of the numbers."""
         require_probability("interval", "confidence", confidence)
         ends = self.operator.interval(self.counts, confidence)

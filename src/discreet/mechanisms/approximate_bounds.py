@@ -44,6 +44,7 @@ from discreet.core.randomness import Randomness
 from discreet.mechanisms.additive_noise import find_least_integer
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 
@@ -138,7 +139,7 @@ class ApproximateBounds:
         coerce_positive_fraction(self, "false_positives")
 
     @cached_property
-    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+    def noise(self) -> IntegerNoise:
         """The noise of one count."""
         laplace = DiscreteLaplace(
             epsilon=self.epsilon, sensitivity=self.sensitivity.l1, relation=self.relation

@@ -41,6 +41,8 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 Floats = NDArray[np.float64]
+IntegerNoise = DiscreteLaplace | DiscreteGaussian
+"""The mechanisms whose noise has a law here."""
 
 ROUND_UP = 1 + 2.0**-42  # covers the rounding of exp(-x) for all x below 745, where it becomes 0
 STEEPEST, LEAST_VARIANCE = 450.0, 1e-195  # of noise that is 0 but for less than that; doubles hold its square
@@ -262,7 +264,7 @@ class DiscreteGaussianLaw(NoiseLaw):
         return {"law": self.name, "parameter": str(self.parameter), "unit": str(self.unit)}
 
 
-def describe_noise(mechanism: DiscreteLaplace | DiscreteGaussian, *, unit: Fraction | int = 1) -> NoiseLaw:
+def describe_noise(mechanism: IntegerNoise, *, unit: Fraction | int = 1) -> NoiseLaw:
     """Return the law of the noise that a mechanism adds to integers, one of which is worth `unit`.
 
     >>> describe_noise(DiscreteLaplace(epsilon=Fraction(1, 10), sensitivity=2))

@@ -59,6 +59,7 @@ from discreet.core.number_checks import require_count
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.additive_model import GRID, Scores, count_outputs
 from discreet.mining.bin_counters import Counter, Progress
@@ -102,7 +103,7 @@ class BoostingPlan:
         return self.budget
 
     @property
-    def row_count_noise(self) -> DiscreteLaplace | DiscreteGaussian | None:
+    def row_count_noise(self) -> IntegerNoise | None:
         """The noise of the number of rows, if that is not declared."""
         if self.rows is not None:
             return None
@@ -121,14 +122,14 @@ class BoostingPlan:
             number *= 2
         return number
 
-    def make_count_noise(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+    def make_count_noise(self, rounds: int) -> IntegerNoise:
         """Return the noise of round 0."""
         d, r = len(self.schema.attributes), self.rows_per_person
         return self._make_noise(
             self._get_round_share(rounds), r * d, r**2 * d, self.schema.cells * self.schema.classes
         )
 
-    def make_residual_noise(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+    def make_residual_noise(self, rounds: int) -> IntegerNoise:
         """Return the noise of the later rounds, in steps of the residuals' grid."""
         d, r = len(self.schema.attributes), self.rows_per_person
         twice = 1 if self.schema.classes == 2 else 2
@@ -142,9 +143,7 @@ class BoostingPlan:
     def _get_round_share(self, rounds: int) -> Fraction:
         return (1 - ROW_COUNT_SHARE if self.rows is None else Fraction(1)) / rounds
 
-    def _make_noise(
-        self, share: Fraction, l1: int, squared_l2: int, places: int
-    ) -> DiscreteLaplace | DiscreteGaussian:
+    def _make_noise(self, share: Fraction, l1: int, squared_l2: int, places: int) -> IntegerNoise:
         if isinstance(self.budget, PureDP):
             return DiscreteLaplace(
                 epsilon=Fraction(self.budget.epsilon) * share, sensitivity=l1, relation=Relation.PRESENCE
@@ -157,7 +156,7 @@ class BoostingPlan:
         )
 
 
-def compute_deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
+def compute_deviation(noise: IntegerNoise) -> float:
     """Return the standard deviation of the noise; positive even for a huge epsilon."""
     return max(math.sqrt(noise.variance), 1e-9)
 
@@ -188,9 +187,7 @@ def _release_row_count(plan: BoostingPlan, exact: Exact[int], random: Randomness
     return max(1, plan.row_count_noise.release(exact, random).value)
 
 
-def _release_noisy(
-    noise: DiscreteLaplace | DiscreteGaussian, exact: Exact[Integers], random: Randomness
-) -> Floats:
+def _release_noisy(noise: IntegerNoise, exact: Exact[Integers], random: Randomness) -> Floats:
     released = noise.release_many(Exact(exact.secret.reshape(-1)), random)
     return released.value.reshape(exact.secret.shape).astype(np.float64)
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.accountant import format_remaining
+from discreet.accounting.amounts import format_remaining
 from discreet.belief.wording import (
     format_count,
     format_number_up,

@@ -23,11 +23,11 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.core.randomness import Randomness
 from discreet.pgwire import messages
 from discreet.pgwire.backend import Backend, Session
-from discreet.pgwire.catalog import Catalog
 from discreet.pgwire.connection import Connection
 from discreet.pgwire.curator_backend import CuratorBackend
 from discreet.pgwire.message_handler import MessageHandler
@@ -43,11 +43,14 @@ from discreet.pgwire.messages import (
 from discreet.pgwire.scram_exchange import ScramExchange
 from discreet.pgwire.wire_errors import WireError, build_error_report
 from discreet.services.network_addresses import is_loopback
-from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate, TlsChannel
 from discreet.services.users import UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
+
+if TYPE_CHECKING:
+    from discreet.pgwire.catalog import Catalog
+    from discreet.services.serving.served_policy import ServedPolicy
 
 MAX_CONNECTIONS = 100
 LOGIN_TIMEOUT = 30.0

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.accounting.accountant import format_amount, format_remaining
+from discreet.accounting.amounts import format_amount, format_remaining
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise, compute_belief
-from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.belief.wording import ATTACKER, format_chance, format_number, format_percent, format_percent_up
 from discreet.core.column_entry import Role
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
@@ -83,7 +83,7 @@ def _list_facts(policy: Policy, promise: Promise) -> Iterator[tuple[str, str]]:
     )
     yield (
         "attacker",
-        "knows all other records, or takes records as independent; may be anybody who sees answers",
+        f"{ATTACKER}; may be anybody who sees answers",
     )
     yield "mechanisms", MECHANISMS
     yield (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.accountant import Cost, format_amount, format_remaining, get_amount, name_unit
+from discreet.accounting.amounts import Cost, format_amount, format_remaining, get_amount, name_unit
 from discreet.accounting.belief_sentences import SHOWN
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease, guarantee_to_json

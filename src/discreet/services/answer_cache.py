@@ -20,15 +20,14 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.accounting.entries import Entry, StoredAnswer
+from discreet.accounting.entries import Entry, StoredAnswer, build_damaged_ledger_error
 from discreet.accounting.ledger import Ledger
-from discreet.core.errors import RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import is_real
 from discreet.core.policy import Policy
-from discreet.services.answers import IntervalBounds
 from discreet.services.policy_version import compute_policy_version
 from discreet.sql.error_plan import PER_ROW
+from discreet.sql.releases import IntervalBounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +97,6 @@ def answer_from_bytes(content: bytes) -> tuple[pa.Table, dict[str, IntervalBound
     except (pa.ArrowException, ValueError, TypeError, AttributeError, OSError):
         raise build_damaged_ledger_error() from None
     return table.replace_schema_metadata(None), intervals, interval_kinds
-
-
-def build_damaged_ledger_error() -> RequestError:
-    """Return the error for a stored answer that can no longer be read."""
-    return RequestError(
-        "The answer that the ledger stores cannot be read: the ledger is damaged.",
-        hint="Restore it from a backup; without one, treat the whole promise as spent.",
-    )
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

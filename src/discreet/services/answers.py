@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,10 +21,12 @@ from discreet.engines.released_queries import query_released_tables
 from discreet.services.released_tables import ReleasedTable, describe_cost, name_entries
 from discreet.sql.accuracy import RankError, find_measures_by_column, find_rank_error
 from discreet.sql.error_plan import ALL_ROWS, PER_ROW
-from discreet.sql.plan_execution import Release, build_empty_release
-from discreet.sql.planner import QueryPlan
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.releases import IntervalBounds, Release
 
-IntervalBounds = tuple[list[float | None], list[float | None]]
+if TYPE_CHECKING:
+    from discreet.sql.planner import QueryPlan
+
 OLDER = "it was stored by an earlier version without one that holds"
 INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limiting a person's rows changed."
 

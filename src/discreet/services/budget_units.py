@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 
-from discreet.accounting.accountant import HARDLY_ANY, Accountant, Cost, format_amount, is_exhausted
+from discreet.accounting.accountant import HARDLY_ANY, Accountant
+from discreet.accounting.amounts import Cost, format_amount, is_exhausted
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import BudgetError, RequestError, replace_verb
 from discreet.core.guarantees import Guarantee, PureDP

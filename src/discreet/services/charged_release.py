@@ -19,7 +19,7 @@ from discreet.services.budget_units import build_budget_refusal
 from discreet.services.measurement_store import KIND, FoundMeasurements, MeasurementStore
 from discreet.services.plans import Plan, list_errors
 from discreet.services.work_limits import LateResult
-from discreet.sql.plan_execution import MeasuredCores
+from discreet.sql.releases import MeasuredCores
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from discreet.accounting.entries import guarantee_to_json
 from discreet.belief import Belief
-from discreet.belief.wording import format_count
+from discreet.belief.wording import ATTACKER, format_count
 from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.number_checks import Real
@@ -42,8 +42,6 @@ from discreet.services.stored_releases import (
 
 if TYPE_CHECKING:
     from discreet.mining.stream import StreamPlan
-
-ATTACKER = "knows all other records, or takes records as independent"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -32,7 +32,7 @@ from discreet.core.engine import Closeable, Engine, Stoppable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.released_queries import query_released_tables
@@ -47,7 +47,7 @@ from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import make_check_request
 from discreet.services.frames import Frame
 from discreet.services.ledgers import open_ledger
-from discreet.services.measurement_store import MeasurementStore, Reuse
+from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plans import Budget, Plan
 from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.policy_engines import (
@@ -59,13 +59,13 @@ from discreet.services.policy_engines import (
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.progress import ignore_progress
 from discreet.services.question_planner import QuestionPlanner
-from discreet.services.question_request import QuestionRequest
+from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.request_fields import make_request
 from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import MeasuredCores, Release, compute_answer, measure_cores
-from discreet.sql.planner import CONFIDENCE
+from discreet.sql.plan_execution import compute_answer, measure_cores
+from discreet.sql.releases import MeasuredCores, Release
 
 T = TypeVar("T")
 MAX_FILE_NAME = 255
@@ -262,7 +262,7 @@ class Curator(Closeable):
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: Real | str = CONFIDENCE,
+        confidence: Real | str = DEFAULT_CONFIDENCE,
         free: bool = False,
         fresh: bool = False,
         raw: bool = False,
@@ -305,7 +305,7 @@ class Curator(Closeable):
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: Real | str = CONFIDENCE,
+        confidence: Real | str = DEFAULT_CONFIDENCE,
         free: bool = False,
         fresh: bool = False,
         raw: bool = False,

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.accounting.accountant import get_amount
+from discreet.accounting.amounts import get_amount
 from discreet.accounting.entries import Entry
 from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import Ledger

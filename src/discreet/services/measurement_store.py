@@ -21,29 +21,32 @@ import io
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.accounting.entries import Entry
+from discreet.accounting.entries import Entry, build_damaged_ledger_error
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Integers
-from discreet.services.answer_cache import build_damaged_ledger_error
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.policy_version import compute_policy_version
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.services.question_request import Reuse
+from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.measurement_slices import SLACK, FinerCore, Pins, find_slices
-from discreet.sql.plan_execution import MeasuredCore, MeasuredCores
-from discreet.sql.planner import CorePlan, QueryPlan
+from discreet.sql.measurement_slices import SLACK, Pins, find_slices
+from discreet.sql.releases import MeasuredCore, MeasuredCores
+
+if TYPE_CHECKING:
+    from discreet.sql.measurement_slices import FinerCore
+    from discreet.sql.planner import CorePlan, QueryPlan
 
 PARTS = "cores"
 """The column of an entry that stores several cores."""
@@ -113,14 +116,6 @@ class Serving:
         return any(each.question != text and each.overlaps(self.pins) for each in self.shown)
 
 
-class Reuse(StrEnum):
-    """How far a question uses the store: what is as precise as it asks, anything, or nothing."""
-
-    PRECISE = "precise"
-    ANY = "any"
-    NOTHING = "nothing"
-
-
 @dataclass(frozen=True, kw_only=True)
 class FoundMeasurements:
     """The stored measurements that serve a plan, by name, and the names of those that are missing."""
@@ -163,7 +158,7 @@ class FoundMeasurements:
             stored = self.stored[name]
             if name in noisy:
                 noise = stored.primitive.noise
-                assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
+                assert isinstance(noise, IntegerNoise)
                 noisy[name] = replace(noisy[name], noise=noise)
             else:
                 epsilon = stored.part.epsilons[stored.identity]
@@ -456,7 +451,7 @@ def _hash_question(question: str) -> str:
 
 
 def _get_variance(noise: object) -> float:
-    assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
+    assert isinstance(noise, IntegerNoise)
     return float(noise.variance)
 
 
@@ -513,7 +508,7 @@ def _serialize_core(
     for name, released in measured.primitives.items():
         identity = identities[name]
         columns[f"noisy {identity}"] = _numbers_to_array(released.numbers)
-        assert isinstance(released.noise, DiscreteLaplace | DiscreteGaussian)
+        assert isinstance(released.noise, IntegerNoise)
         laws[identity] = {
             **_noise_to_json(released.noise),
             "weight_denominator": released.weight_denominator,
@@ -531,7 +526,7 @@ def _serialize_core(
     return sink.getvalue()
 
 
-def _noise_to_json(noise: Noise) -> dict[str, str | int]:
+def _noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
     if isinstance(noise, DiscreteLaplace):
         return {
             "mechanism": "DiscreteLaplace",
@@ -548,7 +543,7 @@ def _noise_to_json(noise: Noise) -> dict[str, str | int]:
     }
 
 
-def _noise_from_json(stored: Mapping[str, Any]) -> Noise:
+def _noise_from_json(stored: Mapping[str, Any]) -> IntegerNoise:
     relation = Relation(stored["relation"])
     if stored["mechanism"] == "DiscreteLaplace":
         return DiscreteLaplace(

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.accountant import Accountant, Cost, format_amount
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, format_amount
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import RequestError, require_parameter
@@ -19,8 +20,7 @@ from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.budget_units import find_epsilon_for_share, format_share
-from discreet.services.measurement_store import Reuse
-from discreet.services.question_request import QuestionRequest
+from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.released_tables import name_entries
 from discreet.sql.accuracy import (
     DEPENDS,

@@ -24,13 +24,12 @@ from discreet.belief import (
 )
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.neighbor_relations import Relation
-from discreet.core.number_checks import Real, require_probability
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real, require_probability
 from discreet.services.request_fields import OUTPUT_PANEL, CommandLine, accept_number, accept_probability
 
 PROMISE_PANEL, EPSILON_PANEL, ERROR_PANEL = "The promise", "Or an epsilon", "Or the error of one answer"
 ATTACKER_PANEL, EGM_PANEL = "Or what an attacker may find out", "Or the heuristic of EGM"
 DEFAULT_PRIOR = 0.01
-DEFAULT_CONFIDENCE = 0.95
 
 
 class PromiseRequest(BaseModel):

@@ -20,9 +20,9 @@ from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.budget_units import compute_share
-from discreet.services.measurement_store import MeasurementStore, Reuse
+from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
-from discreet.services.question_request import QuestionRequest
+from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.planner import QueryPlan, plan_finer_cores
@@ -80,8 +80,7 @@ class QuestionPlanner:
         _require_valid_statements(made, engine)
         made = self._measure_finer(self._require_valid_post_processing(made), engine)
         key = self._answer_cache.compute_question_key(made.release_key)
-        reuse = Reuse.NOTHING if request.fresh else Reuse.ANY if request.free else Reuse.PRECISE
-        found = self._measurement_store.find(made, reuse)
+        found = self._measurement_store.find(made, request.reuse)
         entries, missing = found.entries, found.missing
         if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
             entries, missing = (former.entry.number,), ()  # an answer of an earlier version
@@ -110,7 +109,7 @@ class QuestionPlanner:
             uncovered=self._ledger.describe_uncovered(),
             missing=missing,
             entries=entries,
-            reuse=reuse,
+            reuse=request.reuse,
             charged=charged,
             fits=fits,
             share=share,

@@ -9,12 +9,13 @@ Texts are parsed when the request is built. Ranges are checked by the planner, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.core.errors import InvalidParameterError, shorten_value
-from discreet.core.number_checks import Real, parse_number, require_count
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real, parse_number, require_count
 from discreet.services.request_fields import (
     COST_PANEL,
     CommandLine,
@@ -23,11 +24,18 @@ from discreet.services.request_fields import (
     accept_text,
     read_number,
 )
-from discreet.sql.planner import CONFIDENCE
 
 ANSWER_PANEL = "Answer"
 MAX_LEAST_ROWS = 10**12
 PERCENT = r"^\d{1,3}(\.\d{1,6})?%$"
+
+
+class Reuse(StrEnum):
+    """How far a question uses the store: what is as precise as it asks, anything, or nothing."""
+
+    PRECISE = "precise"
+    ANY = "any"
+    NOTHING = "nothing"
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float]:
@@ -120,7 +128,7 @@ class QuestionFields(BaseModel):
         Field(description="The confidence of the intervals."),
         *accept_probability("`confidence=`", nullable=False),
         CommandLine(typed=str, default="95%", panel=ANSWER_PANEL),
-    ] = CONFIDENCE
+    ] = DEFAULT_CONFIDENCE
     free: Annotated[
         bool,
         Field(description="Answer from what was released before, or refuse; charge nothing."),
@@ -134,6 +142,11 @@ class QuestionFields(BaseModel):
     raw: Annotated[
         bool, Field(description="Leave negative counts as they are."), CommandLine(panel=ANSWER_PANEL)
     ] = False
+
+    @property
+    def reuse(self) -> Reuse:
+        """How far the question uses what was measured before."""
+        return Reuse.NOTHING if self.fresh else Reuse.ANY if self.free else Reuse.PRECISE
 
 
 class QuestionRequest(QuestionFields):

@@ -17,9 +17,10 @@ from discreet.belief import Promise
 from discreet.belief.odds import logit, sigmoid
 from discreet.belief.wording import format_number_up, format_percent
 from discreet.core.errors import RequestError
+from discreet.core.number_checks import DEFAULT_CONFIDENCE
 from discreet.core.policy import Policy
 from discreet.services.plans import ExpectedError, compute_expected_errors
-from discreet.sql.planner import CONFIDENCE, QueryPlan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 
 CAP_COUNT = 24
 MIN_LOG_ODDS_CHANGE = math.log(1.2)
@@ -64,7 +65,7 @@ def compute_tradeoff(
     *,
     questions: int = 1,
     least_rows: int | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> Tradeoff:
     """Return the trade-off of one question; raise RequestError if its error depends on the data."""
     posteriors = list_caps(promise.prior, promise.posterior)

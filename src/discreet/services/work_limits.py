@@ -18,17 +18,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from discreet.core.policy import Policy
 from discreet.core.table_entry import ASSUMED_ROWS
 from discreet.engines import statement_timeout
 from discreet.engines.engine_spec import CostModel
 from discreet.services.addresses import parse_engine_address
-from discreet.sql.planner import CorePlan, QueryPlan
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import find_scans
 from discreet.sql.worst_case_work import Work, measure_person_work, measure_total_work
+
+if TYPE_CHECKING:
+    from discreet.sql.planner import CorePlan, QueryPlan
 
 T = TypeVar("T")
 BOUNDING_PASSES = 5

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, parse_probability, require_positive
@@ -36,8 +37,10 @@ from discreet.sql.error_bounds import bound_column_error
 from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
-from discreet.sql.planner import QueryPlan
 from discreet.sql.refusal import format_snippet, refuse_query
+
+if TYPE_CHECKING:
+    from discreet.sql.planner import QueryPlan
 
 __all__ = [
     "ErrorTolerance",

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import ContributionBounding, Policy
 from discreet.mechanisms.sensitivity import ContributionBounds
+from discreet.sql.query import Query
 from discreet.sql.relational_algebra import (
     KEY,
     LINK,
@@ -35,7 +36,6 @@ from discreet.sql.relational_algebra import (
     TruncatedRows,
     WeightedRows,
 )
-from discreet.sql.resolver import Query
 from discreet.sql.row_weighting import PARTS
 
 LARGEST, FEWEST = 1 << 34, 1 << 18

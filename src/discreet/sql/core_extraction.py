@@ -17,7 +17,8 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import is_aggregate, resolve_measure
+from discreet.sql.aggregate_calls import aggregates_rows, is_aggregate
+from discreet.sql.aggregates import resolve_measure
 from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression, find_columns
 from discreet.sql.expression_types import Type, to_shown_type
@@ -26,7 +27,6 @@ from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, format_snippet, refuse_query
 from discreet.sql.relational_algebra import Rows
 from discreet.sql.released_table_types import find_sql_type
-from discreet.sql.row_resolver import aggregates_rows
 from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import resolve_scalar
 from discreet.sql.select_clauses import OWN_NAME, make_unique_name, resolve_group_keys

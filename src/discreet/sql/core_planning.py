@@ -19,12 +19,12 @@ from functools import cached_property
 
 from discreet.belief import Promise
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.linear_combinations import LinearCombination
-from discreet.mechanisms.noise_laws import NoiseLaw, describe_noise
+from discreet.mechanisms.noise_laws import IntegerNoise, NoiseLaw, describe_noise
 from discreet.mechanisms.partition_selection import GroupSelection
 from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
@@ -35,7 +35,7 @@ from discreet.sql.budget_split import GROUPS, split_budget
 from discreet.sql.contribution_bounding import BoundedQuery, bound_contributions
 from discreet.sql.declared_literals import require_declared_literals
 from discreet.sql.expression_tree import Column
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measure_decomposition import DecomposedMeasure, decompose_measures
 from discreet.sql.measurement_identity import CoreIdentity, MeasurementIdentity, identify_core
 from discreet.sql.primitives import Primitive, PrimitiveBuilder
@@ -46,7 +46,6 @@ from discreet.sql.relational_algebra import PrivacyUnit
 from discreet.sql.released_schema import ReleasedSchema
 from discreet.sql.value_selection import ValueSelection, plan_value_selection
 
-CONFIDENCE = 0.95
 SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
 SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition selection of one query
 
@@ -56,7 +55,7 @@ class NoisyPrimitive:
     """One primitive over all groups, and the noise added to it."""
 
     primitive: Primitive
-    noise: Noise
+    noise: IntegerNoise
 
     def to_released(self, numbers: Integers) -> ReleasedPrimitive:
         """Return noisy numbers together with the law of their noise."""
@@ -133,7 +132,8 @@ class CorePlan:
         if self.partition_selection is not None:
             aggregates["people"] = _compile_people_count(self.question)
         # a query that only selects values has no primitives, but still needs its groups
-        return compiled.compile_grouped_counts(self.question, aggregates or {"one": "1"}, self.domain)
+        groups = None if self.domain is None else self.domain.statement
+        return compiled.compile_grouped_counts(self.question, aggregates or {"one": "1"}, groups)
 
     @cached_property
     def identity(self) -> CoreIdentity:
@@ -352,7 +352,9 @@ def _find_key_orders(question: Query, policy: Policy) -> dict[str, tuple[str, ..
     return found
 
 
-def _choose_noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, groups: int | None) -> Noise:
+def _choose_noise(
+    moved: Sensitivity, epsilon: Fraction, promise: Promise, groups: int | None
+) -> IntegerNoise:
     laplace = DiscreteLaplace(epsilon=epsilon, sensitivity=moved.l1, relation=promise.secret)
     if promise.tail == 0:
         return laplace
@@ -362,7 +364,7 @@ def _choose_noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, group
         places=groups or 1 << 31,
         relation=promise.secret,
     )
-    narrower = gaussian.half_width(CONFIDENCE) < laplace.half_width(CONFIDENCE)
+    narrower = gaussian.half_width(DEFAULT_CONFIDENCE) < laplace.half_width(DEFAULT_CONFIDENCE)
     return gaussian if narrower else laplace
 
 

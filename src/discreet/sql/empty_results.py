@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.sql.row_resolver import aggregates_rows
+from discreet.sql.aggregate_calls import aggregates_rows
 
 FALSE_CLAUSES = ("where", "having", "qualify")
 

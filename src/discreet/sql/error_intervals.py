@@ -37,8 +37,7 @@ from discreet.sql.error_plan import ALL_ROWS, ColumnError, ErrorPlan
 from discreet.sql.monotone_functions import apply_function
 from discreet.sql.noisy_values import Linear, Number, Part, Ratio, Term
 from discreet.sql.released_schema import ReleasedSchema
-
-IntervalBounds = tuple[list[float | None], list[float | None]]
+from discreet.sql.releases import IntervalBounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,6 @@ from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor, gcd, inf, lcm, nextafter
 
-from discreet.core.column_entry import Column, ColumnType
-
 
 class Family(StrEnum):
     """Kinds of values that expressions distinguish."""
@@ -44,16 +42,6 @@ class Numeric(StrEnum):
     DECIMAL = "decimal"
     DOUBLE = "double"
 
-
-FAMILIES = {
-    ColumnType.INTEGER: Family.NUMBER,
-    ColumnType.DECIMAL: Family.NUMBER,
-    ColumnType.CATEGORY: Family.TEXT,
-    ColumnType.TEXT: Family.TEXT,
-    ColumnType.BOOLEAN: Family.BOOLEAN,
-    ColumnType.DATE: Family.DATE,
-    ColumnType.TIMESTAMP: Family.TIMESTAMP,
-}
 
 FINEST = 1_000_000
 DIGITS = 38
@@ -273,26 +261,6 @@ def find_widest_numeric(types: Iterable[Type]) -> Numeric:
 def make_integer_type(low: int, high: int) -> Type:
     """Return the type of whole numbers from `low` to `high`."""
     return make_number_type(Fraction(low), Fraction(high), Fraction(1))
-
-
-def type_from_column(column: Column) -> Type:
-    """Return the type that the policy declares for a column."""
-    return replace(_type_from_kind(column), is_nullable=column.nulls is not False)
-
-
-def _type_from_kind(column: Column) -> Type:
-    family = FAMILIES[column.type]
-    if column.grid_bounds is not None:
-        low, high = column.grid_bounds
-        numeric = Numeric.INTEGER if column.type is ColumnType.INTEGER else Numeric.DECIMAL
-        return make_number_type(
-            low * column.grid_step, high * column.grid_step, column.grid_step, numeric=numeric
-        )
-    if column.type is ColumnType.INTEGER:
-        return make_number_type(step=Fraction(1))
-    if family in (Family.DATE, Family.TIMESTAMP):
-        return Type(family=family, first=column.low, last=column.high)  # type: ignore[arg-type]
-    return Type(family=family)
 
 
 def choose_grid_step(kind: Type) -> Fraction:

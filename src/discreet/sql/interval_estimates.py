@@ -17,22 +17,15 @@ Few rows    A mean needs one row, a variance two. If the count's interval includ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.linear_combinations import LinearCombination, round_up
-from discreet.mechanisms.noise_laws import describe_noise
 from discreet.mechanisms.sampling import Integers
 
 Floats = NDArray[np.float64]
-Noise = DiscreteLaplace | DiscreteGaussian
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,24 +71,6 @@ class ReleasedPrimitive:
     def get_interval(self, confidence: float) -> tuple[Floats, Floats]:
         half = float(self.noise.half_width(confidence)) / self.weight_denominator
         return self.values - half, self.values + half
-
-
-def find_sum_half_width(weighted: Sequence[tuple[ReleasedPrimitive, Fraction]], confidence: float) -> float:
-    """Return the half-width of a weighted sum of released primitives, from the law of its noise."""
-    laws = []
-    for released, weight in weighted:
-        if not isinstance(released.noise, DiscreteLaplace | DiscreteGaussian):
-            break
-        unit = Fraction(1, released.weight_denominator)
-        laws.append((describe_noise(released.noise, unit=unit), weight))
-    else:
-        return round_up(LinearCombination.from_weights(laws).half_width(1 - confidence))
-    share = split_confidence(confidence, len(weighted))
-    halves = [
-        abs(weight) * Fraction(released.noise.half_width(share)) / released.weight_denominator
-        for released, weight in weighted
-    ]
-    return round_up(sum(halves, Fraction(0)))
 
 
 def split_confidence(confidence: float, parts: int) -> float:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.sql.sql_names import fold_case
-from discreet.sql.statement_splitting import SplitStatement
+
+if TYPE_CHECKING:
+    from discreet.sql.statement_splitting import SplitStatement
 
 
 class ColumnNoise(Enum):

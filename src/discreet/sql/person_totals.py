@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import is_aggregate, resolve_person_total
+from discreet.sql.aggregate_calls import is_aggregate
+from discreet.sql.aggregates import resolve_person_total
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.refusal import Refusal, format_snippet, refuse_query
 from discreet.sql.relational_algebra import Filter, PersonTotals, Project, Rows, Total

@@ -6,9 +6,9 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,19 +19,18 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.sampling import Integers
-from discreet.sql.error_intervals import (
-    IntervalBounds,
-    ReleasedLaws,
-    compute_intervals,
-    hide_companions,
-)
+from discreet.sql.error_intervals import ReleasedLaws, compute_intervals, hide_companions
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_columns import build_interval_columns, build_ratio_columns
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.noisy_columns import ColumnNoise
-from discreet.sql.planner import RELEASED, CorePlan, DecomposedMeasure, QueryPlan
+from discreet.sql.released_schema import RELEASED
 from discreet.sql.released_table_types import build_released_schema, fit_released_table
+from discreet.sql.releases import MeasuredCore, PostProcessor, Release
 from discreet.sql.value_selection import ValueSelection
+
+if TYPE_CHECKING:
+    from discreet.sql.planner import CorePlan, DecomposedMeasure, QueryPlan
 
 KEYS = {
     Family.NUMBER: pa.int64(),
@@ -42,32 +41,9 @@ KEYS = {
     Family.NULL: pa.string(),
 }
 ENDS = ("low", "high")
-Afterwards = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """The requested columns, the intervals of noisy ones, and whether these hold per row or all together."""
-
-    table: pa.Table
-    intervals: Mapping[str, IntervalBounds]
-    interval_kinds: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredCore:
-    """The release of a core, for every group: its keys, noisy primitives, and selected values."""
-
-    keys: Mapping[str, pa.ChunkedArray]
-    primitives: Mapping[str, ReleasedPrimitive]
-    selected_values: Mapping[str, pa.Array]
-
-
-MeasuredCores = Mapping[str, MeasuredCore]
-"""What was released of the cores of a plan, by released table."""
-
-
-def execute_plan(plan: QueryPlan, engine: Engine, random: Randomness, post_process: Afterwards) -> Release:
+def execute_plan(plan: QueryPlan, engine: Engine, random: Randomness, post_process: PostProcessor) -> Release:
     """Return the answer: count, release, estimate, and post-process the released table."""
     return compute_answer(plan, measure_cores(plan, engine, random), post_process, engine)
 
@@ -108,7 +84,7 @@ def measure_core(
 def compute_answer(
     plan: QueryPlan,
     measured: Mapping[str, MeasuredCore],
-    post_process: Afterwards,
+    post_process: PostProcessor,
     engine: Engine | None = None,
 ) -> Release:
     """Return the answer that follows from released measurements; it reads no rows of people, and is free.
@@ -142,7 +118,7 @@ def compute_answer(
 def _build_tables(
     plan: QueryPlan,
     measured: Mapping[str, MeasuredCore],
-    post_process: Afterwards,
+    post_process: PostProcessor,
     engine: Engine | None,
 ) -> dict[str, pa.Table]:
     """Return all tables that the post-processing of a plan reads: released, declared and public ones."""
@@ -190,7 +166,7 @@ def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore
     return pa.table(columns)
 
 
-def build_empty_release(plan: QueryPlan, post_process: Afterwards) -> Release:
+def build_empty_release(plan: QueryPlan, post_process: PostProcessor) -> Release:
     """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
     measured = {core.table: _build_empty_core(core) for core in plan.cores}
     return compute_answer(plan, measured, post_process)

@@ -19,14 +19,19 @@ from sqlglot import exp
 from discreet.belief import Promise
 from discreet.core.errors import require_parameter
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
-from discreet.core.number_checks import Real, require_count, require_positive, require_probability
+from discreet.core.number_checks import (
+    DEFAULT_CONFIDENCE,
+    Real,
+    require_count,
+    require_positive,
+    require_probability,
+)
 from discreet.core.policy import Policy
 from discreet.mechanisms.partition_selection import GroupSelection
 from discreet.sql import sql_compiler as compiled
 from discreet.sql.budget_split import GROUPS
 from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.core_planning import (
-    CONFIDENCE,
     CorePlan,
     NoisyPrimitive,
     combine_shares,
@@ -41,16 +46,16 @@ from discreet.sql.expression_tree import Scalar
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.measurement_slices import FinerCore, find_finer_core
 from discreet.sql.noisy_columns import ColumnNoise, find_column_noise
+from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_question
 from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, refuse_query
-from discreet.sql.released_schema import ReleasedSchema, describe_exact_table
-from discreet.sql.resolver import Query, resolve_query
+from discreet.sql.released_schema import RELEASED, ReleasedSchema, describe_exact_table
+from discreet.sql.resolver import resolve_query
 from discreet.sql.statement_splitting import SplitStatement, split_statement
 from discreet.sql.value_selection import ValueSelection
 
 __all__ = [
-    "CONFIDENCE",
     "CorePlan",
     "DecomposedMeasure",
     "NoisyPrimitive",
@@ -59,7 +64,6 @@ __all__ = [
     "plan_query",
 ]
 
-RELEASED = "released"
 SUREST = 1 - 1e-9
 
 
@@ -239,7 +243,7 @@ def plan_query(
     *,
     epsilon: Real,
     leak: Real = 0,
-    confidence: float = CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
     split: Mapping[str, Real] | None = None,
     least_rows: int | None = None,
     raw: bool = False,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import find_answer_total, is_aggregate, resolve_measure
+from discreet.sql.aggregate_calls import is_aggregate
+from discreet.sql.aggregates import find_answer_total, resolve_measure
 from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression, find_columns
 from discreet.sql.expression_types import to_shown_type

@@ -19,8 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from discreet.mechanisms.linear_combinations import LinearCombination
+if TYPE_CHECKING:
+    from discreet.mechanisms.linear_combinations import LinearCombination
+
+RELEASED = "released"
+"""The name of the released table of a question that is one aggregation."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,10 @@ with: 0.1 * 3 = 0.3 holds for them. Whole numbers are BIGINT, and other numbers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
-from discreet.core.engine import Engine
-from discreet.core.policy import Policy
-from discreet.core.sql_quoting import quote_identifier
-from discreet.sql import expression_sql
-from discreet.sql import sql_compiler as compiled
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.query import Query
-from discreet.sql.row_sources import scan_table
 
 DIGITS = 18
 KINDS = {
@@ -71,35 +63,3 @@ def fit_released_table(table: pa.Table, core: Query) -> pa.Table:
     """Return the columns of a released table with the types of its schema."""
     schema = build_released_schema(core)
     return table.select(schema.names).cast(schema, safe=False)
-
-
-# -- Public tables ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicTable:
-    """A public table that post-processing reads: its schema, and the engine's SQL of its rows."""
-
-    statement: str
-    schema: pa.Schema
-
-    def read(self, engine: Engine | None) -> pa.Table:
-        """Return its rows; none without an engine. They are about nobody, so that they cost nothing."""
-        if engine is None:
-            return self.schema.empty_table()
-        return engine.count(self.statement).secret.cast(self.schema)
-
-
-def describe_public_table(policy: Policy, name: str) -> PublicTable:
-    """Return a public table of the policy; its decimals are those of the grid."""
-    assert policy.tables[name].person == "none"
-    source = scan_table(policy, name, name)
-    outputs = ", ".join(
-        f"{expression_sql.compile_value(column)} AS {quote_identifier(each)}"
-        for each, column in source.names.items()
-    )
-    kinds = [(each, find_released_type(column.type, is_key=True)) for each, column in source.names.items()]
-    return PublicTable(
-        statement=f"SELECT {outputs} FROM ({compiled.compile_rows(source.node)}) AS s",
-        schema=pa.schema(kinds),
-    )

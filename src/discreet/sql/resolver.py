@@ -16,14 +16,12 @@ from discreet.core.policy import Policy
 from discreet.sql.joins import is_outer, join_source
 from discreet.sql.person_totals import total_per_person
 from discreet.sql.post_processing import add_outer_select, resolve_aggregate
-from discreet.sql.query import PostProcessingStage, Query
+from discreet.sql.query import Query
 from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.relational_algebra import Rows
 from discreet.sql.row_sources import RowScope, RowSource, apply_where, project_rows, scan_table
 from discreet.sql.select_clauses import resolve_group_keys
 from discreet.sql.sql_names import fold_case, make_internal_name
-
-__all__ = ["PostProcessingStage", "Query", "resolve_query"]
 
 MOST_TABLES = 16
 MOST_SELECTS = 60

@@ -13,6 +13,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from discreet.core.policy import Policy
+from discreet.sql.aggregate_calls import aggregates_rows
 from discreet.sql.joins import is_outer, join_source
 from discreet.sql.person_totals import total_per_person
 from discreet.sql.query_validation import validate_query
@@ -138,41 +139,3 @@ def collect_common_tables(query: exp.Expr, common_tables: Commons) -> Commons:
         )
         common_tables = {**common_tables, name: made}
     return common_tables
-
-
-def aggregates_rows(select: exp.Select) -> bool:
-    """Return True if a SELECT groups or aggregates what it reads."""
-    own = [*select.expressions, *(select.args.get(part) for part in ("having", "order", "qualify"))]
-    return select.args.get("group") is not None or any(
-        each is not None and contains_aggregate(each) for each in own
-    )
-
-
-def contains_aggregate(node: exp.Expr) -> bool:
-    """Return True if an expression has an aggregate: not that of a window, or of a subquery."""
-    stack = [node]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, exp.Query):
-            continue
-        if isinstance(here, exp.AggFunc | exp.WithinGroup):
-            return True
-        if isinstance(here, exp.Window):
-            function = here.this
-            while isinstance(function, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-                stack += [each for part, each in _list_children(function) if part != "this"]
-                function = function.this
-            stack += [each for _, each in _list_children(function)]
-            stack += [each for part, each in _list_children(here) if part != "this"]
-        else:
-            stack += [each for _, each in _list_children(here)]
-    return False
-
-
-def _list_children(node: exp.Expr) -> list[tuple[str, exp.Expr]]:
-    return [
-        (part, each)
-        for part, given in node.args.items()
-        for each in (given if isinstance(given, list) else [given])
-        if isinstance(each, exp.Expr)
-    ]

@@ -19,8 +19,9 @@ from sqlglot import exp
 from discreet.core.column_entry import Role
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
+from discreet.sql.declared_types import type_from_column
 from discreet.sql.expression_tree import Column, Expression
-from discreet.sql.expression_types import Family, Type, make_number_type, type_from_column
+from discreet.sql.expression_types import Family, Type, make_number_type
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
 from discreet.sql.relational_algebra import KEY, LINK, Filter, PrivacyUnit, Project, Rows, Scan
 from discreet.sql.scalar_expressions import resolve_condition, resolve_scalar

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import is_aggregate
+from discreet.sql.aggregate_calls import is_aggregate
 from discreet.sql.expression_tree import Expression, find_columns
 from discreet.sql.query import PostProcessingStage
 from discreet.sql.query_literals import parse_whole_number

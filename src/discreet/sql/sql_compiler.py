@@ -11,8 +11,8 @@ from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql, row_truncation, row_weighting
 from discreet.sql.aggregates import get_answer_total, restore_person_total
 from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.key_domains import GroupDomain
 from discreet.sql.numeric_function_sql import make_comparable
+from discreet.sql.query import PostProcessingStage, Query
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import (
     PERSON,
@@ -30,7 +30,6 @@ from discreet.sql.relational_algebra import (
     WeightedRows,
     find_scans,
 )
-from discreet.sql.resolver import PostProcessingStage, Query
 
 # -- Rows -------------------------------------------------------------------------------------------------
 
@@ -193,23 +192,23 @@ def _compile_pair_rank(node: Join) -> str:
 # -- Groups -----------------------------------------------------------------------------------------------
 
 
-def compile_grouped_counts(question: Query, aggregates: dict[str, str], groups: GroupDomain | None) -> str:
+def compile_grouped_counts(question: Query, aggregates: dict[str, str], group_statement: str | None) -> str:
     """Return the SQL of one row per group: its keys k0, k1 … and the aggregates by name.
 
-    If the domain of the groups is known, all groups are included, empty ones too.
+    `group_statement` is the SQL of all groups, if their domain is known: then empty ones are included.
     """
     names = [quote_identifier(column.name) for column, _ in question.keys]
     counts = _compile_counts(question, aggregates)
     if not names:
         return counts
     order = ", ".join(names)
-    if groups is None:
+    if group_statement is None:
         return f"SELECT * FROM ({counts}) AS g ORDER BY {order}"
     match = " AND ".join(f"d.{name} IS NOT DISTINCT FROM g.{name}" for name in names)
     shown = [f"d.{name}" for name in names]
     filled = [f"coalesce(g.{quote_identifier(name)}, 0) AS {quote_identifier(name)}" for name in aggregates]
     return (
-        f"SELECT {', '.join(shown + filled)} FROM ({groups.statement}) AS d "
+        f"SELECT {', '.join(shown + filled)} FROM ({group_statement}) AS d "
         f"LEFT JOIN ({counts}) AS g ON {match} ORDER BY {', '.join(shown)}"
     )
 

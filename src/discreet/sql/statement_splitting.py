@@ -26,6 +26,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from discreet.core.policy import Policy
+from discreet.sql.aggregate_calls import aggregates_rows
 from discreet.sql.core_extraction import CoreCollection, CoreSelect
 from discreet.sql.empty_results import has_false_condition, is_probe, returns_no_rows
 from discreet.sql.key_domains import LARGEST, derive_group_domain
@@ -34,17 +35,12 @@ from discreet.sql.post_processing_validation import (
     require_known_function,
     validate_post_processing,
 )
+from discreet.sql.public_tables import PublicTable, describe_public_table
 from discreet.sql.query import Query
 from discreet.sql.query_validation import refuse_statement, validate_query
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
-from discreet.sql.released_table_types import PublicTable, describe_public_table, find_sql_type
-from discreet.sql.row_resolver import (
-    Commons,
-    RowResolver,
-    aggregates_rows,
-    collect_common_tables,
-    refuse_join_of_answer,
-)
+from discreet.sql.released_table_types import find_sql_type
+from discreet.sql.row_resolver import Commons, RowResolver, collect_common_tables, refuse_join_of_answer
 from discreet.sql.select_clauses import OWN_NAME, resolve_group_keys
 from discreet.sql.sql_names import find_name, fold_case, split_alias
 

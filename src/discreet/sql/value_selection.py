@@ -26,8 +26,8 @@ from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.expression_tree import Column
 from discreet.sql.key_domains import find_declared_column
 from discreet.sql.primitives import Grid
+from discreet.sql.query import Query
 from discreet.sql.refusal import refuse_query
-from discreet.sql.resolver import Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,12 +16,13 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, median_mechanism
 from discreet.mining.stream.online_answerer import Knowledge
 from discreet.mining.stream.stream_plan import plan_method
 from discreet.mining.stream.universe import Universe
-from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 
 Transcript = tuple[tuple[str, int], ...]
 
@@ -109,7 +110,7 @@ def at_least(noise: DiscreteLaplace, values: Integers) -> Floats:
     return np.asarray(np.where(values > 0, beyond, 1 - beyond))
 
 
-def below(noise: Noise, value: int) -> float:
+def below(noise: IntegerNoise, value: int) -> float:
     """Pr[Z <= value], for a value that is not above 0."""
     assert isinstance(noise, DiscreteLaplace)
     return exp(float(noise.rate) * value) / (1 + exp(-float(noise.rate)))

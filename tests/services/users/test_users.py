@@ -284,22 +284,22 @@ def test_an_ipv6_site_is_one_place_and_a_mapped_address_is_that_of_ipv4(tried: s
     assert throttle.get_wait_seconds("bob", "::ffff:192.0.2.8") == 0
 
 
-def test_granted_wishes_move_shares_and_never_make_more(file: UserStorage, policy: Policy) -> None:
+def test_granted_requests_move_shares_and_never_make_more(file: UserStorage, policy: Policy) -> None:
     divided: list[dict[str, Fraction]] = []
-    wishes = BudgetRequests(file)
+    requests = BudgetRequests(file)
     for share, analyst in ((Fraction(1, 10), "alice"), (Fraction(1, 4), "alice"), (Fraction(1, 4), "bob")):
-        wishes.create(analyst, share, "more groups")
-    wishes.grant(1, policy, divided.append)
+        requests.create(analyst, share, "more groups")
+    requests.grant(1, policy, divided.append)
     assert get_analyst_shares(policy) == divided[-1] == {"alice": Fraction(6, 10), "bob": Fraction(3, 10)}
     with pytest.raises(RequestError, match="add up to 115%"):
-        wishes.grant(2, policy, divided.append)
-    wishes.grant(2, policy, divided.append, taken_from="bob")
+        requests.grant(2, policy, divided.append)
+    requests.grant(2, policy, divided.append, taken_from="bob")
     assert get_analyst_shares(policy) == {"alice": Fraction(17, 20), "bob": Fraction(1, 20)}
-    wishes.deny(3, "later")
+    requests.deny(3, "later")
     for number in (1, 3, 4):
         with pytest.raises(RequestError, match=r"already decided|does not exist"):
-            wishes.deny(number, "again")
-    assert [each.state for each in wishes.list_all("bob")] == ["denied"]
+            requests.deny(number, "again")
+    assert [each.state for each in requests.list_all("bob")] == ["denied"]
     assert len(divided) == 2
 
 
@@ -307,11 +307,11 @@ def test_a_grant_that_the_ledger_refuses_is_not_kept(file: UserStorage, policy: 
     def refuse(_: object) -> None:
         raise RequestError("no room")
 
-    wishes = BudgetRequests(file)
-    wishes.create("alice", Fraction(1, 10), "")
+    requests = BudgetRequests(file)
+    requests.create("alice", Fraction(1, 10), "")
     with pytest.raises(RequestError, match="no room"):
-        wishes.grant(1, policy, refuse)
-    assert wishes.list_all()[0].state == "open"
+        requests.grant(1, policy, refuse)
+    assert requests.list_all()[0].state == "open"
     assert get_analyst_shares(policy)["alice"] == Fraction(1, 2)
 
 

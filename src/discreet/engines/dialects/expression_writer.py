@@ -27,9 +27,25 @@ from sqlglot import exp
 from discreet.core.errors import RequestError
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect, raise_unsupported
-from discreet.engines.dialects.sql_types import DeferredColumn, SqlType, TypedSql, TypeFamily
+from discreet.engines.dialects.sql_types import NotEncodedError, SqlType, TypedSql, TypeFamily
 
 Columns = Mapping[str, SqlType]
+Node = exp.Expr
+
+TYPES = {
+    exp.DType.BOOLEAN: sql_types.BOOLEAN,
+    exp.DType.INT: sql_types.INTEGER,
+    exp.DType.BIGINT: sql_types.INTEGER,
+    exp.DType.INT128: sql_types.WIDE,
+    exp.DType.DOUBLE: sql_types.DOUBLE,
+    exp.DType.VARCHAR: sql_types.TEXT,
+    exp.DType.TEXT: sql_types.TEXT,
+    exp.DType.DATE: sql_types.DATE,
+    exp.DType.TIMESTAMP: sql_types.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: sql_types.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: sql_types.ZONED,
+}
+"""The type of each type name in a statement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +89,6 @@ class Scope:
         ]
 
 
-Node = exp.Expr
-
-
-class NotEncodedError(Exception):
-    """A statement needs the value of a deferred column."""
-
-    def __init__(self, late: DeferredColumn) -> None:
-        super().__init__(late)
-        self.late = late
-
-
 @dataclass(frozen=True, kw_only=True)
 class ExpressionWriter:
     """Writes expressions in one dialect, each node by its operator's writer."""
@@ -121,7 +126,26 @@ class ExpressionWriter:
         """Write a list of text constants."""
         return self.dialect.write_list([self.mark_text(each) for each in texts], sql_types.TEXT)
 
-    # -- Kinds ------------------------------------------------------------------------------------------
+    # -- Types ------------------------------------------------------------------------------------------
+
+    def parse_type(self, to: Any) -> SqlType:
+        """Return the type that a type name in a statement denotes."""
+        if to.this is exp.DType.ENUM:
+            return SqlType(family=TypeFamily.ENUM, values=tuple(str(each.this) for each in to.expressions))
+        if to.this in (exp.DType.ARRAY, exp.DType.LIST):
+            inner = self.parse_type(to.expressions[0])
+            return SqlType(family=inner.family, values=inner.values, is_list=True)
+        if to.this is exp.DType.DECIMAL:
+            return sql_types.make_decimal_type(*self.parse_decimal_digits(to))
+        if to.this not in TYPES:
+            raise_unsupported(self.dialect.name, f"the type {to.this.name}")
+        return TYPES[to.this]
+
+    @staticmethod
+    def parse_decimal_digits(to: Any) -> tuple[int, int]:
+        """Return the precision and scale of a DECIMAL; our statements always have both."""
+        digits, places = (int(each.this.this) for each in to.expressions)
+        return digits, places
 
     def cast_to(self, piece: TypedSql, to: SqlType) -> TypedSql:
         """Cast an expression to another type; engines do not all convert alike by themselves."""
@@ -159,13 +183,6 @@ class ExpressionWriter:
 
 def _mark_typed_sql(piece: TypedSql) -> TypedSql:
     return replace(piece, text=sql_marks.mark_expression(piece.text))
-
-
-def to_double_type(kind: SqlType) -> SqlType:
-    """Return the floating-point type of numbers that had this type."""
-    if kind.family is TypeFamily.DOUBLE or not kind.is_numeric:
-        return kind if kind.family is TypeFamily.DOUBLE else sql_types.DOUBLE
-    return sql_types.make_double_type(kind.least, kind.largest)
 
 
 OperatorWriter = Callable[[ExpressionWriter, Any, Scope], TypedSql]

@@ -59,6 +59,14 @@ class DeferredColumn:
     steps_per_unit: int = 1
 
 
+class NotEncodedError(Exception):
+    """A statement needs the value of a deferred column."""
+
+    def __init__(self, late: DeferredColumn) -> None:
+        super().__init__(late)
+        self.late = late
+
+
 @dataclass(frozen=True, kw_only=True)
 class SqlType:
     """A type: its family, the values of an ENUM, the magnitude of a number, and whether it is a list of such.
@@ -133,6 +141,13 @@ def make_double_type(least: float, largest: float) -> SqlType:
     """Return a floating-point type of a known magnitude; one that may be infinite has none."""
     known = isfinite(largest)
     return SqlType(family=TypeFamily.DOUBLE, least=least if known else 0.0, largest=largest if known else inf)
+
+
+def to_double_type(kind: SqlType) -> SqlType:
+    """Return the floating-point type of numbers that had this type."""
+    if kind.family is TypeFamily.DOUBLE or not kind.is_numeric:
+        return kind if kind.family is TypeFamily.DOUBLE else DOUBLE
+    return make_double_type(kind.least, kind.largest)
 
 
 def make_decimal_type(digits: int, scale: int) -> SqlType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.accounting.accountant import format_figure, name_unit
+from discreet.accounting.amounts import format_figure, name_unit
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.number_checks import parse_probability
@@ -38,7 +38,7 @@ async def submit_decision(page: LoggedInPage) -> Response:
 
 def _apply_decision(page: Page, fields: dict[str, str]) -> None:
     context, caller, do = page.context, page.required_caller, fields.get("do")
-    if do == "wish" and caller.user.role is Role.ANALYST:
+    if do == "request" and caller.user.role is Role.ANALYST:
         share = parse_probability("share", fields.get("share", ""))
         context.request_budget(caller.analyst, share, fields.get("reason", "")[:1000])
         return
@@ -47,7 +47,7 @@ def _apply_decision(page: Page, fields: dict[str, str]) -> None:
     if do == "clear":
         context.curators.ledger.clear_suspension(fields.get("analyst", ""))
         return
-    number = fields.get("wish", "")
+    number = fields.get("request", "")
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such budget request.")
     if do == "grant":
@@ -75,7 +75,7 @@ def _build_template_context(page: Page) -> dict[str, object]:
             for each in list_accounts(book, own)
         ],
         "releases": book.list_releases(),
-        "wishes": page.context.budget_requests.list_all(own),
+        "budget_requests": page.context.budget_requests.list_all(own),
         "role": caller.user.role.value,
     }
 

@@ -30,13 +30,13 @@ from discreet.accounting.belief_sentences import describe_survey_belief
 from discreet.belief import highest_posterior
 from discreet.belief.wording import format_count, format_percent, format_percent_up
 from discreet.core.errors import RequestError
+from discreet.core.number_checks import DEFAULT_CONFIDENCE
 from discreet.http.host_names import (
     CrossOriginError,
     MisdirectedRequestError,
     normalize_host_names,
     require_own_host,
 )
-from discreet.local.estimates import CONFIDENCE
 from discreet.local.report_formats import BitFormat
 from discreet.rendering.estimate_view import figures_to_json
 from discreet.rendering.terminal import Console
@@ -123,11 +123,11 @@ def create_app(survey: Survey, store: ReportStore, names: Sequence[str] = ()) ->
 
     @app.get("/results")
     def get_results_page() -> HTMLResponse:
-        return HTMLResponse(render_results_page(survey, shown.estimate(CONFIDENCE)))
+        return HTMLResponse(render_results_page(survey, shown.estimate(DEFAULT_CONFIDENCE)))
 
     @app.get("/results.json")
     def get_results() -> JSONResponse:
-        found = shown.estimate(CONFIDENCE)
+        found = shown.estimate(DEFAULT_CONFIDENCE)
         parts = [{"question": each.description.column} | figures_to_json(each) for each in found]
         clients = found[0].estimate.clients if found else 0
         return JSONResponse({"clients": clients, "batch": survey.batch, "questions": parts})

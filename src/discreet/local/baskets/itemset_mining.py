@@ -25,9 +25,9 @@ from math import comb
 import numpy as np
 
 from discreet.core.errors import require_parameter
-from discreet.core.number_checks import require_count, require_probability
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, require_count, require_probability
 from discreet.local.baskets.itemset_supports import MAX_ITEMSET_SIZE, ItemsetSupports
-from discreet.local.estimates import CONFIDENCE, NormalEstimate, make_normal_estimate
+from discreet.local.estimates import NormalEstimate, make_normal_estimate
 
 Itemset = tuple[int, ...]
 
@@ -61,7 +61,11 @@ class AssociationRule:
 
 
 def find_frequent_itemsets(
-    supports: ItemsetSupports, min_support: float, *, max_size: int = 3, confidence: float = CONFIDENCE
+    supports: ItemsetSupports,
+    min_support: float,
+    *,
+    max_size: int = 3,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> FrequentItemsets:
     """Return the significantly frequent itemsets of up to `max_size` items, by size, then in order."""
     require_probability("frequent", "least", min_support)

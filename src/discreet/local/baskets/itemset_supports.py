@@ -30,15 +30,9 @@ from scipy.special import logsumexp
 
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
-from discreet.core.number_checks import require_probability
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, require_probability
 from discreet.local.baskets.itemset_counts import ItemsetCounts, count_patterns
-from discreet.local.estimates import (
-    CONFIDENCE,
-    FLAG_CONFIDENCE,
-    Intervals,
-    NormalEstimate,
-    make_normal_estimate,
-)
+from discreet.local.estimates import FLAG_CONFIDENCE, Intervals, NormalEstimate, make_normal_estimate
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -69,7 +63,7 @@ class ItemsetSupports:
     def clients(self) -> int:
         return self.itemset_counts.clients
 
-    def estimate(self, itemset: Sequence[int], confidence: float = CONFIDENCE) -> NormalEstimate:
+    def estimate(self, itemset: Sequence[int], confidence: float = DEFAULT_CONFIDENCE) -> NormalEstimate:
         """Return the estimated support of one itemset."""
         require_probability("estimate", "confidence", confidence)
         found = self.estimate_each([list(itemset)])
@@ -87,7 +81,7 @@ class ItemsetSupports:
         supports, errors = (np.concatenate(each) for each in zip(*parts, strict=True))
         return SupportEstimates(supports=supports, errors=errors)
 
-    def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
+    def intervals(self, confidence: float = DEFAULT_CONFIDENCE) -> Intervals:
         """Return for every single item a conservative interval of its support, within [0, 1].
 
         A report shows an item with probability noise, and contrast(1) more if it is held.

@@ -38,7 +38,7 @@ from discreet.mining.stream.sparse_vector import SparseVectorRun
 from discreet.mining.stream.stream_plan import CONFIDENCE, StreamPlan
 from discreet.mining.stream.universe import CountingQuery
 from discreet.mining.tabulation.noise_budget import compute_deviation
-from discreet.sql.plan_execution import Afterwards
+from discreet.sql.releases import PostProcessor
 
 
 class Knowledge(Protocol):
@@ -103,7 +103,7 @@ class OnlineAnswerer:
             return f"all {plan.updates:,} updates of the stream are used"
         return ""
 
-    def ask(self, query: CountingQuery, run_sql: Afterwards) -> StreamAnswer:
+    def ask(self, query: CountingQuery, run_sql: PostProcessor) -> StreamAnswer:
         """Answer a query in SQL, or refuse it at no cost."""
         return self.answer_cells(self.plan.universe.find_cells(query, run_sql))
 

@@ -36,11 +36,12 @@ from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
 from discreet.core.policy import Policy
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mining.stream import median_mechanism, multiplicative_weights
 from discreet.mining.stream.sparse_vector import SparseVector
 from discreet.mining.stream.universe import Universe
-from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.mining.tabulation.workloads import get_declared_table
 
 METHODS = ("median", "weights", "laplace")
@@ -66,10 +67,10 @@ class StreamPlan:
     method: str
     questions: int
     budget: NoiseBudget
-    answer_noise: Noise
+    answer_noise: IntegerNoise
     updates: int = 0
     rows: int | None = None
-    row_count_noise: Noise | None = None
+    row_count_noise: IntegerNoise | None = None
     sparse_vector: SparseVector | None = None
     width: int = 0
     size: int = 0

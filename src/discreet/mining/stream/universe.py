@@ -39,11 +39,11 @@ from discreet.sql import expression_sql, expression_tree
 from discreet.sql.aggregates.count import Count
 from discreet.sql.declared_literals import require_declared_literals
 from discreet.sql.expression_tree import Expression, find_columns
-from discreet.sql.plan_execution import Afterwards
 from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_query
 from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.relational_algebra import Filter, Rows, Scan
+from discreet.sql.releases import PostProcessor
 from discreet.sql.resolver import resolve_query
 
 EXPECTED_FORM = "Ask SELECT COUNT(*) FROM {table} WHERE …, one question a line."
@@ -168,7 +168,7 @@ class Universe:
     def cells(self) -> int:
         return int(np.count_nonzero(self.possible))
 
-    def find_cells(self, query: CountingQuery, run_sql: Afterwards) -> Booleans:
+    def find_cells(self, query: CountingQuery, run_sql: PostProcessor) -> Booleans:
         """Return the mask of the cells that a query counts; `run_sql` runs SQL over given tables.
 
         It has an axis for every column. Those that are not read take no memory.
@@ -187,7 +187,7 @@ class Universe:
         return np.broadcast_to(holds.reshape(wide), self.shape)
 
     def _evaluate_condition(
-        self, query: CountingQuery, attributes: Sequence[Attribute], run_sql: Afterwards
+        self, query: CountingQuery, attributes: Sequence[Attribute], run_sql: PostProcessor
     ) -> Booleans:
         """Evaluate the condition on every combination of values of the columns that it reads."""
         shape = tuple(len(self.axes[each.name].values) for each in attributes)

@@ -27,12 +27,13 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.simplex import project_to_simplex
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.attributes import DEFAULT_BINS
 from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
-from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.mining.tabulation.workloads import get_declared_table
 
 CONFIDENCE = 0.95
@@ -54,7 +55,7 @@ class ContingencyPlan:
         return self.budget.guarantee
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> IntegerNoise:
         return self.budget.make_noise()
 
     @property

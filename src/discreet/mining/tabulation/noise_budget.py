@@ -31,9 +31,8 @@ from discreet.core.number_checks import (
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sensitivity import ContributionBounds, Sensitivity
-
-Noise = DiscreteLaplace | DiscreteGaussian
 
 PLACES = 1 << 40
 """More integers than are ever released together: their guarantee is the one of a vector."""
@@ -123,7 +122,7 @@ class NoiseBudget:
         """Return a share of the budget."""
         return replace(self, amount=self.amount * Fraction(share))
 
-    def make_noise(self, sensitivity: Sensitivity | None = None) -> Noise:
+    def make_noise(self, sensitivity: Sensitivity | None = None) -> IntegerNoise:
         """Return the least noise on counts that costs the whole amount."""
         far = sensitivity or self.sensitivity
         if self.is_pure:
@@ -147,12 +146,12 @@ class NoiseBudget:
         return self.take_share(times if self.is_pure else Fraction(times) ** 2)
 
 
-def compute_deviation(noise: Noise) -> float:
+def compute_deviation(noise: IntegerNoise) -> float:
     """Return the standard deviation; for a Gaussian, that of its parameter."""
     return math.sqrt(noise.variance)
 
 
-def compute_mean_magnitude(noise: Noise) -> float:
+def compute_mean_magnitude(noise: IntegerNoise) -> float:
     """Return the mean magnitude of the noise; for a Gaussian, as if it were continuous."""
     if isinstance(noise, DiscreteLaplace):
         return 1 / math.sinh(noise.rate) if noise.rate < 700 else 0.0

@@ -46,12 +46,13 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.table_entry import Table
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mining.attributes import DEFAULT_BINS
 from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
-from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget, compute_deviation
+from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_deviation
 
 BRANCHES = (2, 4, 8, 16)
 RANK = 1e-9  # singular values below it, relative to the largest, count as 0
@@ -253,7 +254,7 @@ class WorkloadPlan:
         return self.budget.guarantee
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> IntegerNoise:
         return self.budget.make_noise(self.strategy.compute_sensitivity(self.budget))
 
     @cached_property

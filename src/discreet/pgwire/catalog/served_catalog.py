@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from discreet.core.policy import Policy
 from discreet.pgwire.backend import PreparedStatement
 from discreet.pgwire.catalog.builtin_catalog import Catalog
 from discreet.pgwire.catalog.query_rewriter import GetSetting
 from discreet.pgwire.postgres_types import PostgresType
-from discreet.services.serving.served_policy import ServedPolicy
+
+if TYPE_CHECKING:
+    from discreet.services.serving.served_policy import ServedPolicy
 
 
 class ServedCatalog:

@@ -16,7 +16,7 @@ from discreet.accounting.belief_sentences import describe_membership_belief
 from discreet.anonymity.models import Model
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.belief import compute_belief
-from discreet.belief.wording import format_number
+from discreet.belief.wording import ATTACKER, format_number
 from discreet.core.column_entry import Role
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
@@ -30,7 +30,7 @@ from discreet.services.attack.evaluation import AttackEvaluation, BeliefBound, d
 OF_ROWS = "An attacker who also knows how many rows a person has may believe more."
 OF_VALUES = "If a person has several values, this is about values and bounds no belief about the person."
 ONE_VALUE_EACH = (BackgroundKnowledge.name, Intersection.name, Birthday.name)
-ATTACKER = (
+INFORMED_ATTACKER = (
     "knows that a person is in the table, and everybody's quasi-identifiers, and nothing else about anybody"
 )
 MARKED = "a text that a spreadsheet would take for a formula has a single quote before it"
@@ -76,7 +76,7 @@ def build_certificate(
         "pseudonyms": [each.declaration for each in goal.pseudonyms],
         "chained": goal.earlier is not None,
         "bounds": [bound.to_json() for bound in (*derive_model_bounds(goal.models), *stated)],
-        "attacker": ATTACKER,
+        "attacker": INFORMED_ATTACKER,
         "limits": LIMITS,
         "attacks_run": [] if evaluation is None else _list_attacks_run(evaluation, release.unit),
         "forced": forced,
@@ -104,7 +104,7 @@ def build_private_certificate(release: PrivateRelease) -> dict[str, object]:
         "delta": float(made.guarantee.delta),
         "sampling": float(made.beta),
         "k": made.k,
-        "attacker": "knows all other records, or takes records as independent",
+        "attacker": ATTACKER,
         "belief": describe_guarantee(release),
         "limits": CONDITION,
         "attacks_run": [],

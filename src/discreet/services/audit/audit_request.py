@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE
-from discreet.core.number_checks import Real, require_positive, require_probability
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real, require_positive, require_probability
 from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.services.request_fields import CommandLine, accept_number, accept_probability
 

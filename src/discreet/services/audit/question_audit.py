@@ -34,7 +34,6 @@ import numpy as np
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.attacks.distinguishing_events import Columns
 from discreet.attacks.privacy_audit import (
-    DEFAULT_CONFIDENCE,
     MIN_RUNS,
     EpsilonAudit,
     PosteriorAudit,
@@ -46,7 +45,7 @@ from discreet.belief import Promise
 from discreet.belief.odds import highest_posterior
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
-from discreet.core.number_checks import Real, require_count
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real, require_count
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB

@@ -33,9 +33,10 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.quantile import Quantile, ValueCounts
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.plan_execution import estimate_measure
 from discreet.sql.planner import QueryPlan
 from discreet.sql.value_selection import ValueSelection
@@ -167,7 +168,7 @@ class NeighborCounts:
         return columns
 
 
-def _add_noise(noise: Noise, truth: Integers, runs: int, random: Randomness) -> Integers:
+def _add_noise(noise: IntegerNoise, truth: Integers, runs: int, random: Randomness) -> Integers:
     """Return `runs` noisy copies of a vector; an integer's noise does not depend on the vector's length."""
     # it releases at most `places` integers, and here these are the integers of all runs
     if isinstance(noise, DiscreteGaussian):
@@ -176,7 +177,7 @@ def _add_noise(noise: Noise, truth: Integers, runs: int, random: Randomness) -> 
     return noise.release_many(exact, random).value.reshape(runs, truth.size)
 
 
-def _compute_noise_loss(noise: Noise, numbers: Integers, here: Integers, there: Integers) -> Floats:
+def _compute_noise_loss(noise: IntegerNoise, numbers: Integers, here: Integers, there: Integers) -> Floats:
     ours, theirs = ((numbers - truth).astype(np.float64) for truth in (here, there))
     if isinstance(noise, DiscreteGaussian):
         return np.asarray((theirs**2 - ours**2) / (2 * float(noise.variance)))
@@ -282,7 +283,7 @@ def estimate_distinguishability(neighbor_counts: NeighborCounts, runs: int) -> f
     return float(told)
 
 
-def _compute_noise_weight(noise: Noise) -> float:
+def _compute_noise_weight(noise: IntegerNoise) -> float:
     return float(noise.rate) if isinstance(noise, DiscreteLaplace) else float(noise.variance) ** -0.5
 
 

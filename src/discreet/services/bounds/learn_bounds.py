@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from discreet.accounting.entries import guarantee_to_json
 from discreet.belief import Belief
-from discreet.belief.wording import format_count, format_percent
+from discreet.belief.wording import ATTACKER, format_count, format_percent
 from discreet.core.column_entry import BOUNDS, Column, ColumnType, LearnedFrom, Role
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
@@ -50,7 +50,6 @@ from discreet.mining.schema import Schema
 from discreet.services.answer_cache import table_from_bytes, table_to_bytes
 from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.bounds.value_scale import Bound, ValueScale, format_bound
-from discreet.services.count_publication import ATTACKER
 from discreet.services.curator import Curator
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.stored_releases import compute_release_key, release_or_replay, resolve_epsilon

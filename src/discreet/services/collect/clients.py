@@ -30,7 +30,7 @@ from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.duckdb_publisher import select_canonical_value
+from discreet.engines.published_columns import select_canonical_value
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.baskets.basket_packing import pack_pairs
 from discreet.local.design import design_baskets, design_frequencies, design_mean

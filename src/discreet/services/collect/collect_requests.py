@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.belief import Promise
 from discreet.belief.promise import parse_promise
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number
-from discreet.local.estimates import CONFIDENCE
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, parse_number
 from discreet.services.addresses import SERVER_EXAMPLES, OptionalEngine
 from discreet.services.request_fields import (
     COST_PANEL,
@@ -173,7 +172,9 @@ class EstimateRequest(ReportsRequest):
         Field(description="One question of a survey; all by default."),
         CommandLine(metavar="NAME"),
     ] = None
-    confidence: Annotated[Confidence, Field(description="The confidence of each interval.")] = CONFIDENCE
+    confidence: Annotated[Confidence, Field(description="The confidence of each interval.")] = (
+        DEFAULT_CONFIDENCE
+    )
 
 
 class MineRequest(ReportsRequest):
@@ -202,7 +203,7 @@ class MineRequest(ReportsRequest):
         CommandLine(flags=("--longest",), least=1, metavar="N"),
     ] = 3
     confidence: Annotated[Confidence, Field(description="The confidence that all results are correct.")] = (
-        CONFIDENCE
+        DEFAULT_CONFIDENCE
     )
 
 

@@ -13,6 +13,7 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
@@ -39,8 +40,10 @@ from discreet.services.policy_setup.table_form import (
     parse_table_form,
 )
 from discreet.services.policy_text import format_policy_text
-from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.yaml_reader import Scalar, YamlTree, read_yaml
+
+if TYPE_CHECKING:
+    from discreet.services.serving.served_policy import ServedPolicy
 
 NO_VERSION = "none"
 HEAD = f"""\

@@ -46,7 +46,7 @@ from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
 from discreet.services.work_limits import LateResult
-from discreet.sql.plan_execution import MeasuredCores
+from discreet.sql.releases import MeasuredCores
 
 MAX_CONCURRENT_PLANS = 2
 POLL_INTERVAL = 0.2

@@ -13,12 +13,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.policies import make_empty_policy
-from discreet.services.serving.curators import Curators
+
+if TYPE_CHECKING:
+    from discreet.services.serving.curators import Curators
 
 
 class NoDataError(RequestError):

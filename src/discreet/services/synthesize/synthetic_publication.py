@@ -14,6 +14,7 @@ import pyarrow as pa
 from discreet.accounting.entries import guarantee_to_json
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.belief import Promise
+from discreet.belief.wording import ATTACKER
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
@@ -178,7 +179,7 @@ def build_synthetic_certificate(
             {"columns": list(counts.columns), "guarantee": json.loads(guarantee_to_json(entry.guarantee))}
             for counts, entry in zip(plan.earlier, synthetic.earlier, strict=True)
         ],
-        "attacker": "knows all other records, or takes records as independent",
+        "attacker": ATTACKER,
         "limits": LIMITS,
         "expected_error": [
             {

@@ -56,11 +56,6 @@ _BY_NAME = {each.name: each for each in AGGREGATES}
 _BY_NODE = {node: each for each in AGGREGATES for node in each.nodes}
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Return True for an aggregate call, with or without FILTER or WITHIN GROUP."""
-    return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
-
-
 def get_aggregate(name: str) -> type[Aggregate]:
     """Return the aggregate of a name.
 

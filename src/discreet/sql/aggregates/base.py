@@ -20,19 +20,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from sqlglot import exp
 
-from discreet.mechanisms.noise_laws import NoiseLaw
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Family, Type
-from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
-from discreet.sql.primitives import Grid, Primitive, PrimitiveBuilder
 from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.released_schema import LinearMeasure, MeasureForm, OpaqueMeasure
-from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import resolve_scalar
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.noise_laws import NoiseLaw
+    from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
+    from discreet.sql.primitives import Grid, Primitive, PrimitiveBuilder
+    from discreet.sql.row_sources import RowScope
 
 HALF = Fraction(1, 2)
 

@@ -15,7 +15,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.mechanisms.linear_combinations import LinearCombination
+from discreet.mechanisms.linear_combinations import LinearCombination, round_up
+from discreet.mechanisms.noise_laws import IntegerNoise, describe_noise
 from discreet.sql.aggregates.average import Average
 from discreet.sql.aggregates.base import (
     Decomposer,
@@ -30,7 +31,7 @@ from discreet.sql.aggregates.count import bound_rounded_error
 from discreet.sql.aggregates.person_sums import PersonSum, compile_person_sum, infer_person_sum_type
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_number_type
-from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, find_sum_half_width
+from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, split_confidence
 from discreet.sql.primitives import Grid, Primitive, choose_grid
 from discreet.sql.released_schema import LinearMeasure, MeasureForm
 
@@ -135,3 +136,21 @@ def estimate_sum_from_mean(
     values = (centred.values + middle * rows.values) * float(half)
     width = find_sum_half_width([(centred, half), (rows, middle * half)], confidence)
     return Estimate(values=values, low=values - width, high=values + width)
+
+
+def find_sum_half_width(weighted: Sequence[tuple[ReleasedPrimitive, Fraction]], confidence: float) -> float:
+    """Return the half-width of a weighted sum of released primitives, from the law of its noise."""
+    laws = []
+    for released, weight in weighted:
+        if not isinstance(released.noise, IntegerNoise):
+            break
+        unit = Fraction(1, released.weight_denominator)
+        laws.append((describe_noise(released.noise, unit=unit), weight))
+    else:
+        return round_up(LinearCombination.from_weights(laws).half_width(1 - confidence))
+    share = split_confidence(confidence, len(weighted))
+    halves = [
+        abs(weight) * Fraction(released.noise.half_width(share)) / released.weight_denominator
+        for released, weight in weighted
+    ]
+    return round_up(sum(halves, Fraction(0)))

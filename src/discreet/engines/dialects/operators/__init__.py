@@ -8,18 +8,12 @@ rows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import (
-    ExpressionWriter,
-    FunctionWriters,
-    OperatorWriters,
-    Scope,
-)
 from discreet.engines.dialects.operators import (
     aggregate_functions,
     arithmetic,
@@ -28,6 +22,14 @@ from discreet.engines.dialects.operators import (
     scalar_functions,
 )
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import (
+        ExpressionWriter,
+        FunctionWriters,
+        OperatorWriters,
+        Scope,
+    )
 
 
 def write_sort_key(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:

@@ -5,14 +5,16 @@ Deferred numbers can be counted and summed: they are NULL where their values are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters, Scope
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters, Scope
 
 
 def write_count(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import Dialect, raise_unsupported
-from discreet.engines.dialects.expression_writer import (
-    ExpressionWriter,
-    FunctionWriters,
-    OperatorWriters,
-    Scope,
-    to_double_type,
-)
-from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
+from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily, to_double_type
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import (
+        ExpressionWriter,
+        FunctionWriters,
+        OperatorWriters,
+        Scope,
+    )
 
 
 def write_shift(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:

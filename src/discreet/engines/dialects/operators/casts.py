@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.core.numeral_patterns import NUMERAL
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import (
-    ExpressionWriter,
-    Node,
-    NotEncodedError,
-    OperatorWriters,
-    Scope,
-    to_double_type,
-)
-from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
+from discreet.engines.dialects.sql_types import NotEncodedError, SqlType, TypedSql, TypeFamily, to_double_type
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import ExpressionWriter, Node, OperatorWriters, Scope
 
 
 def write_literal(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
@@ -68,23 +63,8 @@ def write_paren(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     return writer.write(node.this, scope)
 
 
-TYPES = {
-    exp.DType.BOOLEAN: sql_types.BOOLEAN,
-    exp.DType.INT: sql_types.INTEGER,
-    exp.DType.BIGINT: sql_types.INTEGER,
-    exp.DType.INT128: sql_types.WIDE,
-    exp.DType.DOUBLE: sql_types.DOUBLE,
-    exp.DType.VARCHAR: sql_types.TEXT,
-    exp.DType.TEXT: sql_types.TEXT,
-    exp.DType.DATE: sql_types.DATE,
-    exp.DType.TIMESTAMP: sql_types.TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: sql_types.TIMESTAMP,
-    exp.DType.TIMESTAMPTZ: sql_types.ZONED,
-}
-
-
 def write_cast(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
-    to, narrow = parse_type(writer, node.to), node.to.this is exp.DType.INT
+    to, narrow = writer.parse_type(node.to), node.to.this is exp.DType.INT
     constant = isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not TypeFamily.TEXT
     if constant and not isinstance(node, exp.TryCast):
         return _write_typed_constant(writer, str(node.this.this), to)
@@ -94,7 +74,7 @@ def write_cast(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     piece = writer.write(node.this, scope)
     if to.family is TypeFamily.DECIMAL and piece.sql_type.family in (TypeFamily.TEXT, TypeFamily.ENUM):
         text = writer.dialect.write_text_to_decimal(
-            writer.cast_to(piece, sql_types.TEXT), *_parse_decimal_digits(node.to)
+            writer.cast_to(piece, sql_types.TEXT), *writer.parse_decimal_digits(node.to)
         )
         return TypedSql(text=text, sql_type=to)
     if to.family is TypeFamily.ENUM:
@@ -142,26 +122,6 @@ def write_numeral_match(writer: ExpressionWriter, node: Any, scope: Scope) -> Ty
     if node.expression.name != NUMERAL or not isinstance(node.parent, exp.Cast):
         raise_unsupported(writer.dialect.name, "a pattern")
     return writer.write(node.this, scope)
-
-
-def parse_type(writer: ExpressionWriter, to: Any) -> SqlType:
-    """Return the type that a type name in a statement denotes."""
-    if to.this is exp.DType.ENUM:
-        return SqlType(family=TypeFamily.ENUM, values=tuple(str(each.this) for each in to.expressions))
-    if to.this in (exp.DType.ARRAY, exp.DType.LIST):
-        inner = parse_type(writer, to.expressions[0])
-        return SqlType(family=inner.family, values=inner.values, is_list=True)
-    if to.this is exp.DType.DECIMAL:
-        return sql_types.make_decimal_type(*_parse_decimal_digits(to))
-    if to.this not in TYPES:
-        raise_unsupported(writer.dialect.name, f"the type {to.this.name}")
-    return TYPES[to.this]
-
-
-def _parse_decimal_digits(to: Any) -> tuple[int, int]:
-    """Return the precision and scale of a DECIMAL; our statements always have both."""
-    digits, places = (int(each.this.this) for each in to.expressions)
-    return digits, places
 
 
 WRITERS: OperatorWriters = {

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import (
-    ExpressionWriter,
-    FunctionWriters,
-    Node,
-    OperatorWriters,
-    Scope,
-)
 from discreet.engines.dialects.sql_marks import are_short
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import (
+        ExpressionWriter,
+        FunctionWriters,
+        Node,
+        OperatorWriters,
+        Scope,
+    )
 
 ORDER_OPERATORS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 EQUALITY_OPERATORS = {exp.EQ: "=", exp.NEQ: "<>"}

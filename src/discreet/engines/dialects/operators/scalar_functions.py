@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import CASE_INSENSITIVE_PREFIX, raise_unsupported
-from discreet.engines.dialects.expression_writer import (
-    ExpressionWriter,
-    FunctionWriters,
-    Node,
-    OperatorWriters,
-    Scope,
-)
-from discreet.engines.dialects.operators.casts import parse_type
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
+
+if TYPE_CHECKING:
+    from discreet.engines.dialects.expression_writer import (
+        ExpressionWriter,
+        FunctionWriters,
+        Node,
+        OperatorWriters,
+        Scope,
+    )
 
 INT32_END = 1 << 31
 
@@ -126,7 +127,7 @@ def write_date_part(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedS
 
 def write_time_range(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     """Write a range of times as a list, each converted to the target type."""
-    span, to = node.this, parse_type(writer, node.expression.this.to)
+    span, to = node.this, writer.parse_type(node.expression.this.to)
     parts = [span.args["start"], span.args["end"], span.args["step"]]
     first, end, step = (writer.write(each, scope) for each in parts)
     first, end = (writer.cast_to(each, sql_types.TIMESTAMP) for each in (first, end))
