@@ -14,13 +14,9 @@ Undeclared  Where partition selection chooses the groups, everything of a questi
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,44 +24,21 @@ import pyarrow.compute as pc
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
-from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Integers
 from discreet.services.answer_cache import build_damaged_ledger_error
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.policy_version import compute_policy_version
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.services.stored_measurements import Keys, StoredMeasurements, parse_entry, serialize_cores
+from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
 from discreet.sql.plan_execution import MeasuredCore, MeasuredCores
 from discreet.sql.planner import CorePlan, QueryPlan
 
-PARTS = "cores"
-"""The column of an entry that stores several cores."""
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
 MAX_CACHED_ENTRIES = 64
 SLACK = 1 + 1e-9  # equal noise whose variance was rounded differently
-INT64 = range(-(1 << 63), 1 << 63)
-Keys = Mapping[str, pa.ChunkedArray]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredMeasurements:
-    """The release of one entry: keys, primitives and selected values, by identity."""
-
-    entry: int
-    """The number of the entry, as its analyst sees it."""
-    question: str
-    keys: Keys
-    primitives: Mapping[str, ReleasedPrimitive]
-    selected_values: Mapping[str, pa.ChunkedArray]
-    epsilons: Mapping[str, Fraction]
-    """The epsilon at which each value was selected."""
-
-    def has(self, identity: str) -> bool:
-        return identity in self.primitives or identity in self.selected_values
 
 
 class Reuse(StrEnum):
@@ -108,9 +81,7 @@ class FoundMeasurements:
                 continue
             stored, identity = self.stored[name], self.identities[name]
             if name in noisy:
-                noise = stored.primitives[identity].noise
-                assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
-                noisy[name] = replace(noisy[name], noise=noise)
+                noisy[name] = noisy[name].restate(stored.primitives[identity])
             else:
                 selections[name] = core.replan_selection(name, stored.epsilons[identity], policy)
         return replace(core, noisy_primitives=noisy, value_selections=selections)
@@ -211,18 +182,9 @@ class MeasurementStore:
 
     def serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
         """Return what was measured as the bytes that its entry stores."""
-        parts = [
-            _serialize_core(core, found.identities, measured[core.table])
-            for core in found.cores
-            if core.table in measured
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        table = pa.table({PARTS: pa.array(parts, pa.binary())})
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue()
+        return serialize_cores(
+            [(core, found.identities, measured[core.table]) for core in found.cores if core.table in measured]
+        )
 
     def _complete(self, identity: MeasurementIdentity) -> str:
         """Return an identity with the version of the data, and of what it reads of the policy."""
@@ -243,13 +205,13 @@ class MeasurementStore:
 
         def rank(each: StoredMeasurements) -> float:
             if identity in each.primitives:
-                return _get_variance(each.primitives[identity].noise)
+                return float(each.primitives[identity].noise.variance)
             return 1 / float(each.epsilons[identity])
 
         if name in core.value_selections:
             planned = 1 / float(core.value_selections[name].guarantee.epsilon)
         else:
-            planned = _get_variance(core.noisy_primitives[name].noise)
+            planned = float(core.noisy_primitives[name].noise.variance)
         found = [each for entry in entries for each in self._load(entry) if each.has(identity)]
         best = min(found, key=rank, default=None)
         if best is None or reuse is Reuse.ANY:
@@ -279,7 +241,7 @@ class MeasurementStore:
 
         def read() -> tuple[StoredMeasurements, ...]:
             stored = self.index.get_answer(entry)
-            return _parse_entry(stored.answer, stored.entry)
+            return parse_entry(stored.answer, stored.entry)
 
         return self._entries.get_or_compute(entry, read)
 
@@ -296,11 +258,6 @@ def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -
         own = {column: entry for column, entry in table.columns.items() if column in kept}
         read[name] = table.model_copy(update={"columns": own})
     return policy.model_copy(update={"tables": read, "hierarchies": {}})
-
-
-def _get_variance(noise: object) -> float:
-    assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
-    return float(noise.variance)
 
 
 # -- Groups in one order ------------------------------------------------------------------------------------
@@ -326,121 +283,4 @@ def _take_numbers(released: ReleasedPrimitive, places: Integers | None) -> Relea
         numbers=released.numbers[places],
         noise=released.noise,
         weight_denominator=released.weight_denominator,
-    )
-
-
-# -- Stored form --------------------------------------------------------------------------------------------
-
-
-def _numbers_to_array(numbers: Integers) -> pa.Array:
-    """Return noisy integers as an array: of texts if wide noise made one of them exceed 64 bits."""
-    if numbers.dtype != object:
-        return pa.array(numbers)
-    values = [int(each) for each in numbers]
-    return pa.array(values if all(each in INT64 for each in values) else map(str, values))
-
-
-def _array_to_numbers(column: pa.ChunkedArray) -> Integers:
-    if pa.types.is_string(column.type):
-        return np.array([int(each) for each in column.to_pylist()], dtype=object)
-    return np.asarray(column.to_numpy(), dtype=np.int64)
-
-
-def _serialize_core(core: CorePlan, identities: Mapping[str, str], measured: MeasuredCore) -> bytes:
-    columns: dict[str, Any] = {
-        f"key {identity}": measured.keys[name] for name, identity in core.identity.key_identities.items()
-    }
-    laws = {}
-    for name, released in measured.primitives.items():
-        identity = identities[name]
-        columns[f"noisy {identity}"] = _numbers_to_array(released.numbers)
-        assert isinstance(released.noise, DiscreteLaplace | DiscreteGaussian)
-        laws[identity] = {
-            **_noise_to_json(released.noise),
-            "weight_denominator": released.weight_denominator,
-        }
-    epsilons = {}
-    for name, values in measured.selected_values.items():
-        columns[f"value {identities[name]}"] = values
-        guarantee = core.value_selections[name].guarantee
-        epsilons[identities[name]] = str(Fraction(guarantee.epsilon))
-    sink = io.BytesIO()
-    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons)}
-    table = pa.table(columns).replace_schema_metadata(noted)
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _noise_to_json(noise: Noise) -> dict[str, str | int]:
-    if isinstance(noise, DiscreteLaplace):
-        return {
-            "mechanism": "DiscreteLaplace",
-            "epsilon": str(noise.epsilon),
-            "sensitivity": noise.sensitivity,
-            "relation": noise.relation.value,
-        }
-    return {
-        "mechanism": "DiscreteGaussian",
-        "variance": str(noise.variance),
-        "squared_sensitivity": str(noise.squared_sensitivity),
-        "places": noise.places,
-        "relation": noise.relation.value,
-    }
-
-
-def _noise_from_json(stored: Mapping[str, Any]) -> Noise:
-    relation = Relation(stored["relation"])
-    if stored["mechanism"] == "DiscreteLaplace":
-        return DiscreteLaplace(
-            epsilon=Fraction(stored["epsilon"]), sensitivity=int(stored["sensitivity"]), relation=relation
-        )
-    if stored["mechanism"] != "DiscreteGaussian":
-        raise ValueError(stored["mechanism"])
-    return DiscreteGaussian(
-        variance=Fraction(stored["variance"]),
-        squared_sensitivity=Fraction(stored["squared_sensitivity"]),
-        places=int(stored["places"]),
-        relation=relation,
-    )
-
-
-def _parse_entry(content: bytes, entry: Entry) -> tuple[StoredMeasurements, ...]:
-    """Return what an entry stores of each core, or raise an error if it cannot be read."""
-    try:
-        table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
-    except (pa.ArrowException, ValueError, OSError):
-        raise build_damaged_ledger_error() from None
-    if table.column_names != [PARTS]:
-        return (_parse_measurements(table, entry),)
-    return tuple(part for each in table[PARTS].to_pylist() for part in _parse_entry(each, entry))
-
-
-def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
-    """Return what an entry stores of one core."""
-    try:
-        laws = json.loads(table.schema.metadata[b"laws"])
-        epsilons = json.loads(table.schema.metadata[b"epsilons"])
-        columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
-        for name in table.column_names:
-            kind, identity = name.split(" ")
-            columns[kind][identity] = table[name]
-        primitives = {
-            identity: ReleasedPrimitive(
-                numbers=_array_to_numbers(column),
-                noise=_noise_from_json(laws[identity]),
-                weight_denominator=int(laws[identity]["weight_denominator"]),
-            )
-            for identity, column in columns["noisy"].items()
-        }
-        selected = {identity: Fraction(epsilon) for identity, epsilon in epsilons.items()}
-    except (pa.ArrowException, ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError):
-        raise build_damaged_ledger_error() from None
-    return StoredMeasurements(
-        entry=entry.number,
-        question=entry.question,
-        keys=columns["key"],
-        primitives=primitives,
-        selected_values=columns["value"],
-        epsilons=selected,
     )

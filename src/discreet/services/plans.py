@@ -18,6 +18,7 @@ from discreet.core.errors import RequestError, require_parameter
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
+from discreet.mechanisms.combined_noise import find_mechanism
 from discreet.services.budget_units import find_epsilon_for_share, format_share
 from discreet.services.measurement_store import Reuse
 from discreet.services.question_request import QuestionRequest
@@ -257,7 +258,7 @@ def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> Expec
     kinds = [plan.column_errors.interval_kinds[name] for name, each in shown.items() if each == output.column]
     return ExpectedError(
         name=names.get(output.column, output.measure.name),
-        mechanism=type(_find_mechanism(plan, output)).__name__,
+        mechanism=_find_mechanism(plan, output).__name__,
         share=float(sum(plan.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
@@ -266,10 +267,10 @@ def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> Expec
     )
 
 
-def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> object:
+def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> type:
     if output.column in plan.value_selections:
-        return plan.value_selections[output.column].mechanism
-    return plan.noisy_primitives[output.primitive_names[0]].noise
+        return type(plan.value_selections[output.column].mechanism)
+    return find_mechanism(plan.noisy_primitives[output.primitive_names[0]].noise)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -119,9 +119,9 @@ def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure, confidence: f
     return PlannedNoise(
         half_widths=tuple(each.half_width(share) for each in vectors),
         units=tuple(each.primitive.unit for each in vectors),
-        laws=tuple(each.law for each in vectors),
+        errors=tuple(each.error for each in vectors),
         confidence=confidence,
-        is_weighted=plan.find_core(output).bounding.weight_denominator > 1,
+        is_rounded=any(each.primitive.weight_denominator > 1 for each in vectors),
         least_rows=plan.least_rows,
     )
 

@@ -21,10 +21,10 @@ from discreet.belief import Promise
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
+from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise, describe_error
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.linear_combinations import LinearCombination
-from discreet.mechanisms.noise_laws import NoiseLaw, describe_noise
 from discreet.mechanisms.partition_selection import GroupSelection
 from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
@@ -53,10 +53,16 @@ SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition select
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyPrimitive:
-    """One primitive over all groups, and the noise added to it."""
+    """One primitive over all groups, and the noise added to it: drawn, or that of what is stored."""
 
     primitive: Primitive
-    noise: Noise
+    noise: ReleasedNoise
+
+    @property
+    def mechanism(self) -> Noise:
+        """The mechanism that draws the noise of a primitive that is measured."""
+        assert not isinstance(self.noise, CombinedNoise)
+        return self.noise
 
     def to_released(self, numbers: Integers) -> ReleasedPrimitive:
         """Return noisy numbers together with the law of their noise."""
@@ -65,9 +71,16 @@ class NoisyPrimitive:
         )
 
     @property
-    def law(self) -> NoiseLaw:
+    def error(self) -> LinearCombination:
         """The law of the noise, in the measure's units."""
-        return describe_noise(self.noise, unit=self.primitive.unit / self.primitive.weight_denominator)
+        return describe_error(self.noise, unit=self.primitive.unit / self.primitive.weight_denominator)
+
+    def restate(self, released: ReleasedPrimitive) -> NoisyPrimitive:
+        """Return the primitive with the noise and the steps of released numbers, which take its place."""
+        primitive = self.primitive
+        if released.weight_denominator != primitive.weight_denominator:
+            primitive = replace(primitive, weight_denominator=released.weight_denominator)
+        return NoisyPrimitive(primitive=primitive, noise=released.noise)
 
     def half_width(self, confidence: float) -> Fraction:
         """Return the half-width of a number's interval in steps, with row weights divided out."""
@@ -112,7 +125,7 @@ class CorePlan:
     def list_guarantees(self, names: Iterable[str]) -> list[Guarantee]:
         """Return the guarantees of some of its measurements, and of the selection of their groups."""
         found: list[Guarantee] = [
-            self.noisy_primitives[name].noise.guarantee
+            self.noisy_primitives[name].mechanism.guarantee
             if name in self.noisy_primitives
             else self.value_selections[name].guarantee
             for name in names
@@ -161,10 +174,7 @@ class CorePlan:
                 each.column.removeprefix(self.prefix): each.measure.describe_form(each, primitives)
                 for each in self.outputs
             },
-            noises={
-                each: LinearCombination.from_equal_cells(noisy.law, 1)
-                for each, noisy in self.noisy_primitives.items()
-            },
+            noises={each: noisy.error for each, noisy in self.noisy_primitives.items()},
             is_complete=self.partition_selection is None,
             row_count=self.group_count,
             key_sizes={} if self.domain is None else key_domains.find_key_sizes(self.domain),

@@ -5,8 +5,9 @@ separately; it does not cover the bias from clamping and bounding. If a number i
 primitives, the allowed error probability is divided among them, and the interval contains every value that
 primitives within their own intervals could give.
 
-Weights     With row weights, counts and sums are multiples of 1 / weight_denominator. They are shown rounded
-            to whole numbers if they count whole units, so up to a half from the middle of their interval.
+Weights     With row weights, or as the mean of several measurements, counts and sums are multiples of
+            1 / weight_denominator. They are shown rounded to whole numbers if they count whole units, so up
+            to a half from the middle of their interval.
 Negative    A noisy count may be negative, and stays so in everything computed from it: a sum of clipped
             counts would be biased upwards. `sql.plan_execution` clips displayed counts as the last step. The
             interval is that of the count as displayed, and so at least as wide on the upper side as the
@@ -20,19 +21,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.combined_noise import DrawnNoise, ReleasedNoise, describe_error
 from discreet.mechanisms.linear_combinations import LinearCombination, round_up
-from discreet.mechanisms.noise_laws import describe_noise
 from discreet.mechanisms.sampling import Integers
 
 Floats = NDArray[np.float64]
-Noise = DiscreteLaplace | DiscreteGaussian
+Noise = DrawnNoise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,18 +43,12 @@ class Estimate:
     high: NDArray[np.floating[Any]]
 
 
-class SupportsHalfWidth(Protocol):
-    """A noise law with a confidence half-width."""
-
-    def half_width(self, confidence: float) -> int: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReleasedPrimitive:
     """One released primitive: noisy numbers in units of 1 / `weight_denominator`, and their noise law."""
 
     numbers: Integers
-    noise: SupportsHalfWidth
+    noise: ReleasedNoise
     weight_denominator: int = 1
 
     @property
@@ -82,20 +75,10 @@ class ReleasedPrimitive:
 
 def find_sum_half_width(weighted: Sequence[tuple[ReleasedPrimitive, Fraction]], confidence: float) -> float:
     """Return the half-width of a weighted sum of released primitives, from the law of its noise."""
-    laws = []
+    total = LinearCombination(())
     for released, weight in weighted:
-        if not isinstance(released.noise, DiscreteLaplace | DiscreteGaussian):
-            break
-        unit = Fraction(1, released.weight_denominator)
-        laws.append((describe_noise(released.noise, unit=unit), weight))
-    else:
-        return round_up(LinearCombination.from_weights(laws).half_width(1 - confidence))
-    share = split_confidence(confidence, len(weighted))
-    halves = [
-        abs(weight) * Fraction(released.noise.half_width(share)) / released.weight_denominator
-        for released, weight in weighted
-    ]
-    return round_up(sum(halves, Fraction(0)))
+        total += describe_error(released.noise, unit=weight / released.weight_denominator)
+    return round_up(total.half_width(1 - confidence))
 
 
 def split_confidence(confidence: float, parts: int) -> float:

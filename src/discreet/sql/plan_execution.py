@@ -95,7 +95,7 @@ def measure_core(
     for name in primitives:
         vector = core.noisy_primitives[name]
         exact = _get_counts(counts, name, places)
-        released[name] = vector.to_released(vector.noise.release_many(exact, random).value)
+        released[name] = vector.to_released(vector.mechanism.release_many(exact, random).value)
     keys = _get_released_keys(core, counts, places)
     picked = {
         column: _select_values(selection, core, engine, keys, random)

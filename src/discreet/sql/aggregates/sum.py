@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.mechanisms.linear_combinations import LinearCombination
 from discreet.sql.aggregates.average import Average
 from discreet.sql.aggregates.base import (
     Decomposer,
@@ -92,10 +91,10 @@ class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
     def bound_error(self, decomposition: Decomposition, noise: PlannedNoise) -> Fraction | None:
         if len(noise.half_widths) == 1:
             return bound_rounded_error(noise)
-        grid, (centred, rows) = decomposition.grid, noise.laws
+        grid, (centred, rows) = decomposition.grid, noise.errors
         assert grid is not None
-        weights = [(centred, Fraction(1)), (rows, (grid.low + grid.high) * grid.step / 2)]
-        return LinearCombination.from_weights(weights).half_width(1 - noise.confidence)
+        total = centred + rows.scale((grid.low + grid.high) * grid.step / 2)
+        return total.half_width(1 - noise.confidence)
 
     def infer_person_total_type(self, max_rows: int) -> Type:
         return infer_person_sum_type(self.number.type, max_rows)
