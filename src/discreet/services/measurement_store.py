@@ -7,6 +7,9 @@ Identity    A measurement is found by `sql.measurement_identity`, the version of
             the policy that it reads: adding a column or an analyst to the policy changes no other identity.
 Good enough A stored measurement serves if its noise is no wider than the planned one, and the answer states
             the error of what serves. What is missing is charged, and nothing else.
+Means       Where the same was measured several times, or is measured again, the mean of all is used, if its
+            interval is narrower at its share of beta than that of the best one alone. The choice depends on
+            public laws alone. Selected values and undeclared groups have no mean.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -14,30 +17,32 @@ Undeclared  Where partition selection chooses the groups, everything of a questi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from fractions import Fraction
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.policy import Policy
-from discreet.mechanisms.sampling import Integers
-from discreet.services.answer_cache import build_damaged_ledger_error
+from discreet.mechanisms.combined_noise import get_looks
+from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
+from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
 from discreet.services.policy_version import compute_policy_version
-from discreet.services.stored_measurements import Keys, StoredMeasurements, parse_entry, serialize_cores
+from discreet.services.stored_measurements import StoredMeasurements, parse_entry, serialize_cores
+from discreet.sql.accuracy import list_comparable_errors
+from discreet.sql.core_planning import NoisyPrimitive
+from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.plan_execution import MeasuredCore, MeasuredCores
+from discreet.sql.plan_execution import MeasuredCores
 from discreet.sql.planner import CorePlan, QueryPlan
+from discreet.sql.repeated_looks import share_of_look
 
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
-MAX_CACHED_ENTRIES = 64
+MAX_CACHED_ENTRIES, MAX_CACHED_CHOICES = 64, 256
 SLACK = 1 + 1e-9  # equal noise whose variance was rounded differently
 
 
@@ -50,90 +55,6 @@ class Reuse(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundMeasurements:
-    """The stored measurements that serve a plan, by name, and the names of those that are missing."""
-
-    cores: tuple[CorePlan, ...]
-    identities: Mapping[str, str] = field(repr=False)
-    stored: Mapping[str, StoredMeasurements]
-    missing: tuple[str, ...]
-    known_entries: frozenset[int] = frozenset()
-    """The ids of all entries that released a missing measurement, with wider noise."""
-
-    @property
-    def entries(self) -> tuple[int, ...]:
-        """The numbers of the entries that serve."""
-        return tuple(sorted({each.entry for each in self.stored.values()}))
-
-    def apply_noise(self, plan: QueryPlan, policy: Policy, question: str) -> QueryPlan:
-        """Return the plan with the noise that stored measurements have, so that it states their errors.
-
-        An earlier answer that was another question showed them, and may be why this one is asked.
-        """
-        cores = tuple(self._apply_core_noise(core, policy) for core in plan.cores)
-        was_shown = any(each.question != question for each in self.stored.values())
-        return replace(plan, cores=cores, was_shown=was_shown)
-
-    def _apply_core_noise(self, core: CorePlan, policy: Policy) -> CorePlan:
-        noisy, selections = dict(core.noisy_primitives), dict(core.value_selections)
-        for name in core.charged_names:
-            if name not in self.stored:
-                continue
-            stored, identity = self.stored[name], self.identities[name]
-            if name in noisy:
-                noisy[name] = noisy[name].restate(stored.primitives[identity])
-            else:
-                selections[name] = core.replan_selection(name, stored.epsilons[identity], policy)
-        return replace(core, noisy_primitives=noisy, value_selections=selections)
-
-    @property
-    def sources(self) -> tuple[tuple[str, int], ...]:
-        """The entry that serves for each measurement."""
-        return tuple((name, each.entry) for name, each in self.stored.items())
-
-    def combine(self, measured: MeasuredCores) -> dict[str, MeasuredCore]:
-        """Return everything that the plan needs: for each core, over the groups in the order of its keys."""
-        return {core.table: self._combine_core(core, measured.get(core.table)) for core in self.cores}
-
-    def _combine_core(self, core: CorePlan, measured: MeasuredCore | None) -> MeasuredCore:
-        stored = {name: each for name, each in self.stored.items() if name in core.charged_names}
-        parts = list({id(each): each for each in stored.values()}.values())
-        keys = _order_keys(core, parts[0]) if measured is None else measured.keys
-        primitives = {} if measured is None else dict(measured.primitives)
-        selected = {} if measured is None else dict(measured.selected_values)
-        for part in parts:
-            places = _find_places(_rename_keys(core, part), keys)
-            for name in [name for name, each in stored.items() if each is part]:
-                identity = self.identities[name]
-                if identity in part.primitives:
-                    primitives[name] = _take_numbers(part.primitives[identity], places)
-                else:
-                    values = part.selected_values[identity]
-                    selected[name] = values if places is None else values.take(pa.array(places))
-        return MeasuredCore(keys=keys, primitives=primitives, selected_values=selected)
-
-
-def _rename_keys(core: CorePlan, part: StoredMeasurements) -> dict[str, pa.ChunkedArray]:
-    return {name: part.keys[identity] for name, identity in core.identity.key_identities.items()}
-
-
-def _order_keys(core: CorePlan, part: StoredMeasurements) -> dict[str, pa.ChunkedArray]:
-    """Return the keys in the order of the plan, whatever the order was when they were measured."""
-    renamed = _rename_keys(core, part)
-    written = tuple(core.identity.key_identities.values())
-    if written == tuple(part.keys) or not renamed:
-        return renamed
-    ranks = {
-        name: pc.index_in(values, pa.array(core.key_orders[name], values.type))
-        if name in core.key_orders
-        else values
-        for name, values in renamed.items()
-    }
-    places = pc.sort_indices(pa.table(ranks), [(name, "ascending") for name in ranks])
-    return {name: values.take(places) for name, values in renamed.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
 class MeasurementStore:
     """The stored measurements of one analyst under one policy and version of the data."""
 
@@ -143,34 +64,74 @@ class MeasurementStore:
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
     )
     _versions: dict[str, str] = field(default_factory=dict, repr=False)
+    _choices: BoundedCache[Hashable, frozenset[str]] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
+    )
 
-    def find(self, plan: QueryPlan, reuse: Reuse = Reuse.PRECISE) -> FoundMeasurements:
-        """Return what is stored for a plan, and what is missing."""
+    def find(self, plan: QueryPlan, question: str, reuse: Reuse = Reuse.PRECISE) -> FoundMeasurements:
+        """Return what is stored for a plan, and what is missing; the ledger records the `question`."""
         identities = {
             name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
         }
         entries: dict[str, list[int]] = {}
         for identity, entry in self.index.find(set(identities.values())) if identities else []:
             entries.setdefault(identity, []).append(entry)
-        stored: dict[str, StoredMeasurements] = {}
+        alone: dict[str, tuple[StoredMeasurements, ...]] = {}
+        several: dict[str, tuple[StoredMeasurements, ...]] = {}
         for core in plan.cores if reuse is not Reuse.NOTHING else ():
             own = {name: identities[name] for name in core.charged_names}
             if core.partition_selection is not None:
-                stored |= self._find_one_entry(core, own, entries, reuse)
+                alone |= self._find_one_entry(core, own, entries, reuse)
                 continue
             for name, identity in own.items():
-                best = self._find_best(core, name, identity, entries.get(identity, []), reuse)
+                known = self._list_stored(identity, entries.get(identity, []))
+                best = self._find_best(core, name, identity, known, reuse)
                 if best is not None:
-                    stored[name] = best
-        missing = tuple(name for name in identities if name not in stored)
-        known = {entry for name in missing for entry in entries.get(identities[name], [])}
-        return FoundMeasurements(
+                    alone[name] = (best,)
+                if name in core.noisy_primitives and known:
+                    several[name] = known
+        for name in [each for each in several if each not in alone and len(several[each]) > 1]:
+            # together they may be as precise as what was planned
+            if is_mean_enough(plan, name, several[name], identities[name]):
+                alone[name] = several[name]
+        missing = tuple(name for name in identities if name not in alone)
+        found = FoundMeasurements(
             cores=plan.cores,
             identities=identities,
-            stored=stored,
+            stored=alone,
             missing=missing,
-            known_entries=frozenset(known),
+            known_entries=frozenset(each for name in missing for each in entries.get(identities[name], [])),
         )
+        return self._prefer_means(plan, question, found, several)
+
+    def _prefer_means(
+        self,
+        plan: QueryPlan,
+        question: str,
+        found: FoundMeasurements,
+        several: Mapping[str, tuple[StoredMeasurements, ...]],
+    ) -> FoundMeasurements:
+        """Return what is found, with means of several measurements where their intervals are narrower."""
+        candidates = {
+            name: parts
+            for name, parts in several.items()
+            if len(parts) + (name in found.missing) > 1 and parts != found.stored.get(name)
+        }
+        if not candidates:
+            return found
+        key = (
+            question,
+            plan.confidence,
+            plan.least_rows,
+            tuple((name, plan.noisy_primitives[name].noise) for name in found.missing if name in candidates),
+            found.sources,
+            tuple((name, tuple(each.entry for each in parts)) for name, parts in candidates.items()),
+        )
+        chosen = self._choices.get_or_compute(
+            key, lambda: choose_means(plan, self.policy, question, found, candidates)
+        )
+        means = {name: candidates[name] for name in chosen}
+        return replace(found, stored={**found.stored, **means}) if means else found
 
     def reserve(self, plan: QueryPlan, found: FoundMeasurements, text: str) -> Entry | None:
         """Charge what is missing; None if some of it has been released meanwhile, and is to be found."""
@@ -198,8 +159,17 @@ class MeasurementStore:
             self._versions[key] = compute_policy_version(select_read_entries(self.policy, tables))
         return self._versions[key]
 
+    def _list_stored(self, identity: str, entries: Sequence[int]) -> tuple[StoredMeasurements, ...]:
+        """Return all stored measurements of an identity, the oldest first."""
+        return tuple(each for entry in entries for each in self._load(entry) if each.has(identity))
+
     def _find_best(
-        self, core: CorePlan, name: str, identity: str, entries: Sequence[int], reuse: Reuse
+        self,
+        core: CorePlan,
+        name: str,
+        identity: str,
+        known: Sequence[StoredMeasurements],
+        reuse: Reuse,
     ) -> StoredMeasurements | None:
         """Return the stored measurement with the least noise; None if that is wider than allowed."""
 
@@ -212,8 +182,7 @@ class MeasurementStore:
             planned = 1 / float(core.value_selections[name].guarantee.epsilon)
         else:
             planned = float(core.noisy_primitives[name].noise.variance)
-        found = [each for entry in entries for each in self._load(entry) if each.has(identity)]
-        best = min(found, key=rank, default=None)
+        best = min(known, key=rank, default=None)
         if best is None or reuse is Reuse.ANY:
             return best
         return best if rank(best) <= planned * SLACK else None
@@ -224,16 +193,16 @@ class MeasurementStore:
         identities: Mapping[str, str],
         entries: Mapping[str, Sequence[int]],
         reuse: Reuse,
-    ) -> dict[str, StoredMeasurements]:
+    ) -> dict[str, tuple[StoredMeasurements, ...]]:
         """Return one entry for all measurements, or nothing."""
         lists = [set(entries.get(identity, ())) for identity in identities.values()]
         for entry in sorted(set.intersection(*lists)) if lists else []:
             serves = {
-                name: self._find_best(core, name, identity, [entry], reuse)
+                name: self._find_best(core, name, identity, self._list_stored(identity, [entry]), reuse)
                 for name, identity in identities.items()
             }
             if all(each is not None for each in serves.values()):
-                return {name: each for name, each in serves.items() if each is not None}
+                return {name: (each,) for name, each in serves.items() if each is not None}
         return {}
 
     def _load(self, entry: int) -> tuple[StoredMeasurements, ...]:
@@ -260,27 +229,63 @@ def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -
     return policy.model_copy(update={"tables": read, "hierarchies": {}})
 
 
-# -- Groups in one order ------------------------------------------------------------------------------------
+# -- Means of several measurements --------------------------------------------------------------------------
 
 
-def _find_places(keys: Keys, wanted: Keys) -> Integers | None:
-    """Return the rows of `keys` in the order of `wanted`; None if they are in that order already."""
-    if all(keys[name].equals(wanted[name]) for name in wanted):
-        return None
-    rows = zip(*(keys[name].to_pylist() for name in wanted), strict=True)
-    places = {key: place for place, key in enumerate(rows)}
-    try:
-        found = [places[key] for key in zip(*(each.to_pylist() for each in wanted.values()), strict=True)]
-    except KeyError:
-        raise build_damaged_ledger_error() from None
-    return np.array(found, dtype=np.int64)
+def find_comparison_level(plan: QueryPlan) -> float:
+    """Return the miss probability of one interval, for comparing noises: that of a row, or of all rows."""
+    beta, groups = 1 - plan.confidence, plan.group_count
+    if groups is not None and ALL_ROWS in plan.column_errors.interval_kinds.values():
+        return split_miss_probability(beta, max(1, groups))
+    return beta
 
 
-def _take_numbers(released: ReleasedPrimitive, places: Integers | None) -> ReleasedPrimitive:
-    if places is None:
-        return released
-    return ReleasedPrimitive(
-        numbers=released.numbers[places],
-        noise=released.noise,
-        weight_denominator=released.weight_denominator,
+def is_mean_enough(plan: QueryPlan, name: str, parts: tuple[StoredMeasurements, ...], identity: str) -> bool:
+    """Return True if the mean of stored measurements has an interval no wider than the planned noise."""
+    planned, beta = plan.noisy_primitives[name], find_comparison_level(plan)
+    mean = describe_mean(parts, identity, None)
+    return find_shown_half_width(planned, mean, beta) <= find_shown_half_width(
+        planned, planned.to_released(NO_NUMBERS), beta
     )
+
+
+def choose_means(
+    plan: QueryPlan,
+    policy: Policy,
+    question: str,
+    found: FoundMeasurements,
+    candidates: Mapping[str, tuple[StoredMeasurements, ...]],
+) -> frozenset[str]:
+    """Return the names of the measurements for which the mean has a narrower interval than the best alone.
+
+    Then no column of the answer may have a wider interval than without means, as where a stored measurement
+    was shown by another question.
+    """
+    beta, means = find_comparison_level(plan), dict[str, tuple[StoredMeasurements, ...]]()
+    for name, parts in candidates.items():
+        identity, planned = found.identities[name], plan.noisy_primitives[name]
+        bought = planned if name in found.missing else None
+        singles = [each.primitives[identity] for each in parts]
+        if bought is not None:
+            singles.append(bought.to_released(NO_NUMBERS))
+        width = find_shown_half_width(planned, describe_mean(parts, identity, bought), beta)
+        if width < min(find_shown_half_width(planned, each, beta) for each in singles):
+            means[name] = parts
+    if not means:
+        return frozenset()
+    with_means = replace(found, stored={**found.stored, **means})
+    before, after = (
+        list_comparable_errors(each.apply_noise(plan, policy, question)) for each in (found, with_means)
+    )
+    is_narrower = before.keys() == after.keys() and all(
+        after[name] <= error * SLACK for name, error in before.items()
+    )
+    return frozenset(means) if is_narrower else frozenset()
+
+
+def find_shown_half_width(planned: NoisyPrimitive, released: ReleasedPrimitive, beta: float) -> Fraction:
+    """Return the half-width of the interval that is shown, with the rounding of whole numbers."""
+    confidence = 1 - share_of_look(beta, get_looks(released.noise))
+    half = Fraction(released.noise.half_width(confidence), released.weight_denominator)
+    is_rounded = planned.primitive.unit == 1 and released.weight_denominator > 1
+    return half + Fraction(1, 2) if is_rounded else half

@@ -93,10 +93,11 @@ class Plan:
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
     `missing` names the measurements that are not stored: they cost `charged`, a part of the question's
-    epsilon, and nothing else does. `entries` are the ledger entries that have stored the others; `reuse`
-    says which of them may serve. `uncovered` names the releases that no bound on belief covers, in
-    sentences. `fits` is whether the remaining budget allows it, `share` the share of the promise that it
-    costs. `plan_at` returns the same question's plan for another epsilon.
+    epsilon, and nothing else does. `entries` are the ledger entries that have stored the others, or that
+    what is bought is combined with: these are `combined_entries`. `reuse` says which of them may serve.
+    `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
+    remaining budget allows it, `share` the share of the promise that it costs. `plan_at` returns the same
+    question's plan for another epsilon.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Plan:
     belief_after: Belief
     missing: tuple[str, ...]
     entries: tuple[int, ...]
+    combined_entries: tuple[int, ...]
     charged: Fraction
     reuse: Reuse
     fits: bool
@@ -169,7 +171,11 @@ class Plan:
             return f"nothing: everything that it needs was released before ({name_entries(self.entries)})"
         promise, share = self.query_plan.promise, format_share(self.share, up=True)
         whole = f" of {format_number(promise.epsilon)}" if promise.tail == 0 else ""
-        known = f"; the rest was released before ({name_entries(self.entries)})" if self.entries else ""
+        known, rest = "", tuple(each for each in self.entries if each not in self.combined_entries)
+        if rest:
+            known += f"; the rest was released before ({name_entries(rest)})"
+        if self.combined_entries:
+            known += f"; combined with what was released before ({name_entries(self.combined_entries)})"
         return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{known}"
 
     def _describe_belief(self) -> str:

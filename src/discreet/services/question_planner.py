@@ -81,7 +81,8 @@ class QuestionPlanner:
         made = self._require_valid_post_processing(made)
         key = self._answer_cache.compute_question_key(made.release_key)
         reuse = Reuse.NOTHING if request.fresh else Reuse.ANY if request.free else Reuse.PRECISE
-        found = self._measurement_store.find(made, reuse)
+        text = _write_question(request)
+        found = self._measurement_store.find(made, text, reuse)
         entries, missing = found.entries, found.missing
         if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
             entries, missing = (former.entry.number,), ()  # an answer of an earlier version
@@ -97,7 +98,6 @@ class QuestionPlanner:
         if guarantee is not None:
             share = compute_share(spent.compute_cost(guarantee), spent.limit)
             after = spent.spend(guarantee).compute_belief() if fits else before
-        text = _write_question(request)
         stated = found.apply_noise(made, self._policy, text)
         return Plan(
             text=text,
@@ -110,6 +110,7 @@ class QuestionPlanner:
             uncovered=self._ledger.describe_uncovered(),
             missing=missing,
             entries=entries,
+            combined_entries=found.combined_entries if missing else (),
             reuse=reuse,
             charged=charged,
             fits=fits,
@@ -150,7 +151,7 @@ class QuestionPlanner:
     ) -> tuple[Offer, ...]:
         """Return what the question can be answered for: from the store alone if possible, and as planned."""
         planned = Offer(epsilon=float(charged), errors=list_error_bounds(stated), entries=entries)
-        stored = self._measurement_store.find(made, Reuse.ANY)
+        stored = self._measurement_store.find(made, text, Reuse.ANY)
         if stored.missing or not charged:
             return (planned,)
         errors = list_error_bounds(stored.apply_noise(made, self._policy, text))

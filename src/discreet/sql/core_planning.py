@@ -21,7 +21,7 @@ from discreet.belief import Promise
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
-from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise, describe_error
+from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise, describe_error, get_looks
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.linear_combinations import LinearCombination
@@ -44,6 +44,7 @@ from discreet.sql.query_size import require_moderate_size
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import PrivacyUnit
 from discreet.sql.released_schema import ReleasedSchema
+from discreet.sql.repeated_looks import divide_confidence
 from discreet.sql.value_selection import ValueSelection, plan_value_selection
 
 CONFIDENCE = 0.95
@@ -175,10 +176,16 @@ class CorePlan:
                 for each in self.outputs
             },
             noises={each: noisy.error for each, noisy in self.noisy_primitives.items()},
+            looks={each: get_looks(noisy.noise) for each, noisy in self.noisy_primitives.items()},
             is_complete=self.partition_selection is None,
             row_count=self.group_count,
             key_sizes={} if self.domain is None else key_domains.find_key_sizes(self.domain),
         )
+
+    def find_confidence(self, output: DecomposedMeasure, confidence: float) -> float:
+        """Return the confidence at which a measure's intervals are computed (`sql.repeated_looks`)."""
+        looks = [get_looks(self.noisy_primitives[name].noise) for name in output.primitive_names]
+        return divide_confidence(confidence, frozenset[int]().union(*looks))
 
     def replan_selection(self, column: str, epsilon: Fraction, policy: Policy) -> ValueSelection:
         """Return the selection of a measure's values at another epsilon."""

@@ -169,13 +169,14 @@ def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore
         def estimate_at(confidence: float, is_raw: bool, output: DecomposedMeasure = output) -> Estimate:
             return estimate_measure(output, measured.primitives, confidence, raw=plan.raw or is_raw)
 
-        found = estimate_at(plan.confidence, False)
+        confidence = core.find_confidence(output, plan.confidence)
+        found = estimate_at(confidence, False)
         columns[shown.column] = values_to_array(found.values, output.measure.result_type)
         columns |= build_interval_columns(
             shown.column,
             wanted,
             estimate_at,
-            confidence=plan.confidence,
+            confidence=confidence,
             rows=len(found.values),
             box_measures=plan.error_plan.box_measure_count,
         )
