@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from discreet.mechanisms.measurement_combination import (
     spend_on_look,
     split_over_looks,
 )
-from discreet.mechanisms.noise_laws import Floats, NoiseLaw
+from discreet.mechanisms.noise_laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, Floats, NoiseLaw
 from discreet.mechanisms.sampling import sample_discrete_laplace
 from tests.mechanisms.noise_sums import LAPLACE, LAWS, TWICE
 from tests.statistical import acceptance
@@ -132,3 +133,33 @@ def test_designs_that_are_too_large_or_do_not_fit_are_refused(design: Floats, er
         fit_totals(design, [ONCE] * errors)
     with pytest.raises(InvalidParameterError):
         fit_totals(np.eye(2), [ONCE, LinearCombination(())])
+
+
+@pytest.mark.parametrize("make", [DiscreteLaplaceLaw, DiscreteGaussianLaw])
+def test_an_epsilon_that_is_picked_by_the_noise_does_not_make_the_second_mean_miss_too_often(
+    make: Any,
+) -> None:
+    """Someone who knows the noise of the first picks the epsilon at which the mean most likely misses.
+
+    Only a mean is printed whose interval at half of beta is narrower than those of both parts at beta.
+    """
+    z, worst = np.arange(-2_000.0, 2_001.0), np.zeros(4_001)
+    first = _make_law(make, Fraction(1))
+    for factor in (Fraction(step, 20) for step in range(4, 60)):
+        second = _make_law(make, factor)
+        mean = combine_measurements(*(LinearCombination.from_weights([(law, 1)]) for law in (first, second)))
+        half = mean.error.half_width(spend_on_look(0.05, 1))
+        if half < min(first.half_width(0.05), second.half_width(0.05)):
+            one, other = map(float, mean.weights)
+            inside = [np.clip((side * float(half) - one * z) / other, -2_000, 2_000) for side in (-1, 1)]
+            low, high = np.ceil(inside[0] - 1e-9).astype(int), np.floor(inside[1] + 1e-9).astype(int)
+            sums = np.append(0.0, np.cumsum(second.compute_masses(z)))
+            worst = np.maximum(worst, 1 - np.where(high >= low, sums[high + 2_001] - sums[low + 2_000], 0.0))
+    assert 0.035 < float(worst @ first.compute_masses(z)) < 0.045
+
+
+def _make_law(make: Any, factor: Fraction) -> NoiseLaw:
+    """Return a law of about the width of epsilon .1 times the factor, sensitivity 2."""
+    if make is DiscreteLaplaceLaw:
+        return DiscreteLaplaceLaw(rate=factor / 20)
+    return DiscreteGaussianLaw(parameter=400 / factor**2)

@@ -105,7 +105,7 @@ def test_the_loss_of_a_run_is_that_of_its_mechanisms_laws(tmp_path: Path) -> Non
         for key in worlds.groups:
             for name, vector in worlds.plan.noisy_primitives.items():
                 seen = int(outputs["released", name, *key][run])
-                ours, theirs = (vector.noise.likelihood(seen, side.numbers[name][key]) for side in sides)
+                ours, theirs = (vector.mechanism.likelihood(seen, side.numbers[name][key]) for side in sides)
                 loss += math.log(ours / theirs)
             for name, counted in worlds.plan.value_selections.items():
                 assert isinstance(counted.mechanism, Quantile)

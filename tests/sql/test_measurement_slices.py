@@ -94,9 +94,9 @@ def test_no_neighbour_moves_a_finer_measurement_by_more_than_is_charged(
         assert not list(Claims(replace(plan, cores=finer.executed_cores), world).broken())
         (measured,) = finer.executed_cores
         for name, asked in plan.noisy_primitives.items():
-            noise = measured.noisy_primitives[name].noise
-            assert noise.guarantee == asked.noise.guarantee
-            assert float(noise.variance) <= float(asked.noise.variance) * (1 + 1e-9)
+            noise = measured.noisy_primitives[name].mechanism
+            assert noise.guarantee == asked.mechanism.guarantee
+            assert float(noise.variance) <= float(asked.mechanism.variance) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("text", WHOLE)

@@ -42,7 +42,7 @@ def test_columns_that_share_nothing_get_epsilon_as_they_are_weighed() -> None:
     text = "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people GROUP BY sex"
     made = planned(text, {"n": 1, "H": 3})
     assert [share(made, 0), share(made, 1)] == [Fraction(1, 4), Fraction(3, 4)]
-    assert made.noisy_primitives["p0"].noise.guarantee == PureDP(
+    assert made.noisy_primitives["p0"].mechanism.guarantee == PureDP(
         epsilon=Fraction(1, 4), relation=PROMISE.secret
     )
 

@@ -16,7 +16,8 @@ from discreet.accounting.ledger import Ledger
 from discreet.core.engine_faults import log_fault, run_charged
 from discreet.core.errors import EngineFault, RequestError
 from discreet.services.budget_units import build_budget_refusal
-from discreet.services.measurement_store import KIND, FoundMeasurements, MeasurementStore
+from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.measurement_store import KIND, MeasurementStore
 from discreet.services.plans import Plan, list_errors
 from discreet.services.work_limits import LateResult
 from discreet.sql.releases import MeasuredCores
@@ -67,7 +68,7 @@ def release_missing(
     plan = proposal.query_plan
     try:
         while (reserved := store.reserve(plan, found, proposal.text)) is None:
-            found = store.find(plan, proposal.reuse)
+            found = store.find(plan, proposal.text, proposal.reuse)
             if not found.missing:
                 return found, None, None
     except RequestError as refusal:

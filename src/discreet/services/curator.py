@@ -339,7 +339,7 @@ class Curator(Closeable):
                 )
             )
         plan = proposal.query_plan
-        found = self.measurement_store.find(plan, proposal.reuse)
+        found = self.measurement_store.find(plan, proposal.text, proposal.reuse)
         looks_back = found.missing and proposal.reuse is not Reuse.NOTHING
         former = self.answer_cache.find(proposal.key) if looks_back else None
         charged, entries, measured = Fraction(0), found.entries, None

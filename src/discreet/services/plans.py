@@ -19,6 +19,7 @@ from discreet.core.errors import RequestError, require_parameter
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
+from discreet.mechanisms.combined_noise import find_mechanism
 from discreet.services.budget_units import find_epsilon_for_share, format_share
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.released_tables import name_entries
@@ -92,10 +93,11 @@ class Plan:
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
     `missing` names the measurements that are not stored: they cost `charged`, a part of the question's
-    epsilon, and nothing else does. `entries` are the ledger entries that have stored the others; `reuse`
-    says which of them may serve. `uncovered` names the releases that no bound on belief covers, in
-    sentences. `fits` is whether the remaining budget allows it, `share` the share of the promise that it
-    costs. `plan_at` returns the same question's plan for another epsilon.
+    epsilon, and nothing else does. `entries` are the ledger entries that have stored the others, or that
+    what is bought is combined with: these are `combined_entries`. `reuse` says which of them may serve.
+    `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
+    remaining budget allows it, `share` the share of the promise that it costs. `plan_at` returns the same
+    question's plan for another epsilon.
     """
 
     text: str
@@ -108,6 +110,7 @@ class Plan:
     belief_after: Belief
     missing: tuple[str, ...]
     entries: tuple[int, ...]
+    combined_entries: tuple[int, ...]
     charged: Fraction
     reuse: Reuse
     fits: bool
@@ -168,7 +171,11 @@ class Plan:
             return f"nothing: everything that it needs was released before ({name_entries(self.entries)})"
         promise, share = self.query_plan.promise, format_share(self.share, up=True)
         whole = f" of {format_number(promise.epsilon)}" if promise.tail == 0 else ""
-        known = f"; the rest was released before ({name_entries(self.entries)})" if self.entries else ""
+        known, rest = "", tuple(each for each in self.entries if each not in self.combined_entries)
+        if rest:
+            known += f"; the rest was released before ({name_entries(rest)})"
+        if self.combined_entries:
+            known += f"; combined with what was released before ({name_entries(self.combined_entries)})"
         return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{known}"
 
     def _describe_belief(self) -> str:
@@ -257,7 +264,7 @@ def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> Expec
     kinds = [plan.column_errors.interval_kinds[name] for name, each in shown.items() if each == output.column]
     return ExpectedError(
         name=names.get(output.column, output.measure.name),
-        mechanism=type(_find_mechanism(plan, output)).__name__,
+        mechanism=_find_mechanism(plan, output).__name__,
         share=float(sum(plan.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
@@ -266,10 +273,10 @@ def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> Expec
     )
 
 
-def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> object:
+def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> type:
     if output.column in plan.value_selections:
-        return plan.value_selections[output.column].mechanism
-    return plan.noisy_primitives[output.primitive_names[0]].noise
+        return type(plan.value_selections[output.column].mechanism)
+    return find_mechanism(plan.noisy_primitives[output.primitive_names[0]].noise)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

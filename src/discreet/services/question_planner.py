@@ -80,7 +80,8 @@ class QuestionPlanner:
         _require_valid_statements(made, engine)
         made = self._measure_finer(self._require_valid_post_processing(made), engine)
         key = self._answer_cache.compute_question_key(made.release_key)
-        found = self._measurement_store.find(made, request.reuse)
+        text = _write_question(request)
+        found = self._measurement_store.find(made, text, request.reuse)
         entries, missing = found.entries, found.missing
         if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
             entries, missing = (former.entry.number,), ()  # an answer of an earlier version
@@ -96,7 +97,6 @@ class QuestionPlanner:
         if guarantee is not None:
             share = compute_share(spent.compute_cost(guarantee), spent.limit)
             after = spent.spend(guarantee).compute_belief() if fits else before
-        text = _write_question(request)
         stated = found.apply_noise(made, self._policy, text)
         return Plan(
             text=text,
@@ -109,6 +109,7 @@ class QuestionPlanner:
             uncovered=self._ledger.describe_uncovered(),
             missing=missing,
             entries=entries,
+            combined_entries=found.combined_entries if missing else (),
             reuse=request.reuse,
             charged=charged,
             fits=fits,
@@ -162,7 +163,7 @@ class QuestionPlanner:
     ) -> tuple[Offer, ...]:
         """Return what the question can be answered for: from the store alone if possible, and as planned."""
         planned = Offer(epsilon=float(charged), errors=list_error_bounds(stated), entries=entries)
-        stored = self._measurement_store.find(made, Reuse.ANY)
+        stored = self._measurement_store.find(made, text, Reuse.ANY)
         if stored.missing or not charged:
             return (planned,)
         errors = list_error_bounds(stored.apply_noise(made, self._policy, text))

@@ -34,6 +34,7 @@ from discreet.sql.aggregates.average import LEAST_ROWS
 from discreet.sql.aggregates.base import PlannedNoise, RankError
 from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.error_bounds import bound_column_error
+from discreet.sql.error_intervals import ReleasedLaws, share_miss_probability, share_over_totals
 from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
@@ -91,20 +92,24 @@ def find_error_bound(plan: QueryPlan, output: DecomposedMeasure) -> Fraction | N
 
     Where the answer shows it in rows that noise selected, that is its interval over all groups at once.
     """
-    if output.selects_value:
+    confidence = None if output.selects_value else _find_row_confidence(plan, output)
+    if confidence is None:
         return None
+    return output.measure.bound_error(output, _get_planned_noise(plan, output, confidence))
+
+
+def _find_row_confidence(plan: QueryPlan, output: DecomposedMeasure) -> float | None:
+    """Return the confidence of one row's interval; None if the number of rows that share it is not known."""
     kinds = {
         plan.column_errors.interval_kinds[name]
         for name, column in plan.column_errors.measures_with_intervals.items()
         if column == output.column
     }
-    confidence = plan.confidence
-    if ALL_ROWS in kinds:
-        groups = plan.find_core(output).group_count
-        if groups is None:
-            return None
-        confidence = 1 - split_miss_probability(1 - confidence, max(1, groups))
-    return output.measure.bound_error(output, _get_planned_noise(plan, output, confidence))
+    confidence = plan.find_confidence(output)
+    if ALL_ROWS not in kinds:
+        return confidence
+    groups = plan.find_core(output).group_count
+    return None if groups is None else 1 - split_miss_probability(1 - confidence, max(1, groups))
 
 
 def find_column_errors(plan: QueryPlan) -> dict[str, float | None]:
@@ -116,15 +121,50 @@ def find_column_errors(plan: QueryPlan) -> dict[str, float | None]:
     }
 
 
+def list_comparable_errors(plan: QueryPlan) -> dict[str, float]:
+    """Return a width of every column with an interval, to compare the noises that it may be answered with.
+
+    It is the error bound where that follows from the plan; else what the error is proportional to, the widths
+    of the primitives' intervals at the same confidence.
+    """
+    known = {output.column: output for output in plan.outputs}
+    found: dict[str, float] = {}
+    for name, column in plan.column_errors.measures_with_intervals.items():
+        output = known[column]
+        confidence = None if output.selects_value else _find_row_confidence(plan, output)
+        if confidence is not None:
+            noise = _get_planned_noise(plan, output, confidence)
+            bound = output.measure.bound_error(output, noise)
+            widths = [width * unit for width, unit in zip(noise.half_widths, noise.units, strict=True)]
+            found[name] = float(sum(widths) if bound is None else bound)
+    for name, error in find_column_errors(plan).items():
+        found[name] = _sum_half_widths(plan, name) if error is None else error
+    return found
+
+
+def _sum_half_widths(plan: QueryPlan, name: str) -> float:
+    """Return the sum of the half-widths of all noises that a computed column is made of."""
+    column = plan.error_plan.get_column(name)
+    counts = {each.name: each.row_count or 1 for each in plan.released_schemas}
+    laws = ReleasedLaws.from_schemas(plan.released_schemas, counts)
+    beta = laws.share_of_look(column, 1 - plan.confidence)
+    if column.was_shown:
+        share = share_over_totals(column, laws, beta)
+    else:
+        share = share_miss_probability(column, laws, beta)
+    sources = {term.source for term in column.list_terms() if not term.is_rounding}
+    return sum(float(laws.noises[each].half_width(share)) for each in sorted(sources))
+
+
 def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure, confidence: float) -> PlannedNoise:
     vectors = [plan.noisy_primitives[name] for name in output.primitive_names]
     share = split_confidence(confidence, len(vectors))
     return PlannedNoise(
         half_widths=tuple(each.half_width(share) for each in vectors),
         units=tuple(each.primitive.unit for each in vectors),
-        laws=tuple(each.law for each in vectors),
+        errors=tuple(each.error for each in vectors),
         confidence=confidence,
-        is_weighted=plan.find_core(output).bounding.weight_denominator > 1,
+        is_rounded=any(each.primitive.weight_denominator > 1 for each in vectors),
         least_rows=plan.least_rows,
     )
 
@@ -132,7 +172,7 @@ def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure, confidence: f
 def find_rank_error(plan: QueryPlan, output: DecomposedMeasure) -> RankError | None:
     """Return the error in rows of a measure without an interval, at the plan's confidence; else None."""
     if not isinstance(output.measure, SelectedAggregate):
-        return output.measure.bound_row_error(_get_planned_noise(plan, output, plan.confidence))
+        return output.measure.bound_row_error(_get_planned_noise(plan, output, plan.find_confidence(output)))
     found = plan.value_selections[output.column]
     return output.measure.bound_selection_error(found.mechanism, len(found.domain), plan.confidence)
 
@@ -142,7 +182,7 @@ def describe_open_error(plan: QueryPlan, output: DecomposedMeasure) -> str:
     rows = find_rank_error(plan, output)
     if rows is None:
         vector = plan.noisy_primitives[output.primitive_names[0]]
-        half_width = vector.half_width(plan.confidence) * vector.primitive.unit
+        half_width = vector.half_width(plan.find_confidence(output)) * vector.primitive.unit
         return output.measure.describe_open_error(float(half_width))
     if plan.least_rows is None or not output.selects_value:
         return rows.description

@@ -21,10 +21,11 @@ from discreet.belief import Promise
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.core.policy import Policy
+from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise, describe_error, get_looks
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.linear_combinations import LinearCombination
-from discreet.mechanisms.noise_laws import IntegerNoise, NoiseLaw, describe_noise
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.partition_selection import GroupSelection
 from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
@@ -44,6 +45,7 @@ from discreet.sql.query_size import require_moderate_size
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import PrivacyUnit
 from discreet.sql.released_schema import ReleasedSchema
+from discreet.sql.repeated_looks import divide_confidence
 from discreet.sql.value_selection import ValueSelection, plan_value_selection
 
 SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
@@ -52,10 +54,16 @@ SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition select
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyPrimitive:
-    """One primitive over all groups, and the noise added to it."""
+    """One primitive over all groups, and the noise added to it: drawn, or that of what is stored."""
 
     primitive: Primitive
-    noise: IntegerNoise
+    noise: ReleasedNoise
+
+    @property
+    def mechanism(self) -> IntegerNoise:
+        """The mechanism that draws the noise of a primitive that is measured."""
+        assert not isinstance(self.noise, CombinedNoise)
+        return self.noise
 
     def to_released(self, numbers: Integers) -> ReleasedPrimitive:
         """Return noisy numbers together with the law of their noise."""
@@ -64,9 +72,16 @@ class NoisyPrimitive:
         )
 
     @property
-    def law(self) -> NoiseLaw:
+    def error(self) -> LinearCombination:
         """The law of the noise, in the measure's units."""
-        return describe_noise(self.noise, unit=self.primitive.unit / self.primitive.weight_denominator)
+        return describe_error(self.noise, unit=self.primitive.unit / self.primitive.weight_denominator)
+
+    def restate(self, released: ReleasedPrimitive) -> NoisyPrimitive:
+        """Return the primitive with the noise and the steps of released numbers, which take its place."""
+        primitive = self.primitive
+        if released.weight_denominator != primitive.weight_denominator:
+            primitive = replace(primitive, weight_denominator=released.weight_denominator)
+        return NoisyPrimitive(primitive=primitive, noise=released.noise)
 
     def half_width(self, confidence: float) -> Fraction:
         """Return the half-width of a number's interval in steps, with row weights divided out."""
@@ -114,7 +129,7 @@ class CorePlan:
     def list_guarantees(self, names: Iterable[str]) -> list[Guarantee]:
         """Return the guarantees of some of its measurements, and of the selection of their groups."""
         found: list[Guarantee] = [
-            self.noisy_primitives[name].noise.guarantee
+            self.noisy_primitives[name].mechanism.guarantee
             if name in self.noisy_primitives
             else self.value_selections[name].guarantee
             for name in names
@@ -164,14 +179,17 @@ class CorePlan:
                 each.column.removeprefix(self.prefix): each.measure.describe_form(each, primitives)
                 for each in self.outputs
             },
-            noises={
-                each: LinearCombination.from_equal_cells(noisy.law, 1)
-                for each, noisy in self.noisy_primitives.items()
-            },
+            noises={each: noisy.error for each, noisy in self.noisy_primitives.items()},
+            looks={each: get_looks(noisy.noise) for each, noisy in self.noisy_primitives.items()},
             is_complete=self.partition_selection is None,
             row_count=None if self.group_count is None else max(self.group_count, self.shown_cells),
             key_sizes={} if self.domain is None else key_domains.find_key_sizes(self.domain),
         )
+
+    def find_confidence(self, output: DecomposedMeasure, confidence: float) -> float:
+        """Return the confidence at which a measure's intervals are computed (`sql.repeated_looks`)."""
+        looks = [get_looks(self.noisy_primitives[name].noise) for name in output.primitive_names]
+        return divide_confidence(confidence, frozenset[int]().union(*looks))
 
     def replan_selection(self, column: str, epsilon: Fraction, policy: Policy) -> ValueSelection:
         """Return the selection of a measure's values at another epsilon."""

@@ -41,9 +41,10 @@ def bound_column_error(
         return None
     counts = {name: count for name, count in rows.items() if count is not None}
     laws = ReleasedLaws.from_schemas(schemas, counts)
-    share = share_miss_probability(column, laws, 1 - confidence) / len(column.parts)
+    beta = laws.share_of_look(column, 1 - confidence)
+    share = share_miss_probability(column, laws, beta) / len(column.parts)
     if column.was_shown:
-        share = share_over_totals(column, laws, 1 - confidence)
+        share = share_over_totals(column, laws, beta)
     total, factor = 0.0, Fraction(1)
     for step in column.steps:
         if step.name == "scale":

@@ -38,6 +38,7 @@ from discreet.sql.monotone_functions import apply_function
 from discreet.sql.noisy_values import Linear, Number, Part, Ratio, Term
 from discreet.sql.released_schema import ReleasedSchema
 from discreet.sql.releases import IntervalBounds
+from discreet.sql.repeated_looks import share_of_look
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class ReleasedLaws:
     noises: Noises
     row_counts: Mapping[str, int]
     key_counts: Mapping[str, int]
+    looks: Mapping[tuple[str, str], frozenset[int]]
 
     @classmethod
     def from_schemas(cls, schemas: Sequence[ReleasedSchema], row_counts: Mapping[str, int]) -> ReleasedLaws:
@@ -56,7 +58,13 @@ class ReleasedLaws:
             noises=noises,
             row_counts=row_counts,
             key_counts={each.name: len(each.keys) for each in schemas},
+            looks={(each.name, name): own for each in schemas for name, own in each.looks.items()},
         )
+
+    def share_of_look(self, column: ColumnError, beta: float) -> float:
+        """Return the miss probability of a column whose values may be computed from means."""
+        looks = [self.looks.get(term.source, frozenset()) for term in column.list_terms()]
+        return share_of_look(beta, frozenset[int]().union(*looks))
 
     @property
     def total_counts(self) -> dict[str, int]:
@@ -120,6 +128,7 @@ def share_miss_probability(column: ColumnError, laws: ReleasedLaws, beta: float)
 def compute_column_ends(column: ColumnError, table: pa.Table, laws: ReleasedLaws, beta: float) -> Ends:
     """Return the ends of a column's intervals, from the parts of its values."""
     low, high = np.zeros(table.num_rows), np.zeros(table.num_rows)
+    beta = laws.share_of_look(column, beta)
     share = share_miss_probability(column, laws, beta) / len(column.parts)
     for part in column.parts:
         if column.was_shown:

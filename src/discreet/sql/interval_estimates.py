@@ -5,8 +5,9 @@ separately; it does not cover the bias from clamping and bounding. If a number i
 primitives, the allowed error probability is divided among them, and the interval contains every value that
 primitives within their own intervals could give.
 
-Weights     With row weights, counts and sums are multiples of 1 / weight_denominator. They are shown rounded
-            to whole numbers if they count whole units, so up to a half from the middle of their interval.
+Weights     With row weights, or as the mean of several measurements, counts and sums are multiples of
+            1 / weight_denominator. They are shown rounded to whole numbers if they count whole units, so up
+            to a half from the middle of their interval.
 Negative    A noisy count may be negative, and stays so in everything computed from it: a sum of clipped
             counts would be biased upwards. `sql.plan_execution` clips displayed counts as the last step. The
             interval is that of the count as displayed, and so at least as wide on the upper side as the
@@ -18,11 +19,12 @@ Few rows    A mean needs one row, a variance two. If the count's interval includ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mechanisms.combined_noise import ReleasedNoise
 from discreet.mechanisms.sampling import Integers
 
 Floats = NDArray[np.float64]
@@ -37,18 +39,12 @@ class Estimate:
     high: NDArray[np.floating[Any]]
 
 
-class SupportsHalfWidth(Protocol):
-    """A noise law with a confidence half-width."""
-
-    def half_width(self, confidence: float) -> int: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReleasedPrimitive:
     """One released primitive: noisy numbers in units of 1 / `weight_denominator`, and their noise law."""
 
     numbers: Integers
-    noise: SupportsHalfWidth
+    noise: ReleasedNoise
     weight_denominator: int = 1
 
     @property

@@ -110,7 +110,10 @@ def _is_as_precise(finer: CorePlan, core: CorePlan) -> bool:
     """Return True if every measurement has no more noise, for the same guarantee."""
     if finer.noisy_primitives.keys() != core.noisy_primitives.keys():
         return False
-    pairs = [(each.noise, core.noisy_primitives[name].noise) for name, each in finer.noisy_primitives.items()]
+    pairs = [
+        (each.mechanism, core.noisy_primitives[name].mechanism)
+        for name, each in finer.noisy_primitives.items()
+    ]
     return all(
         fine.guarantee == asked.guarantee and float(fine.variance) <= float(asked.variance) * SLACK
         for fine, asked in pairs

@@ -71,7 +71,7 @@ def measure_core(
     for name in primitives:
         vector = core.noisy_primitives[name]
         exact = _get_counts(counts, name, places)
-        released[name] = vector.to_released(vector.noise.release_many(exact, random).value)
+        released[name] = vector.to_released(vector.mechanism.release_many(exact, random).value)
     keys = _get_released_keys(core, counts, places)
     picked = {
         column: _select_values(selection, core, engine, keys, random)
@@ -152,13 +152,14 @@ def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore
         def estimate_at(confidence: float, is_raw: bool, output: DecomposedMeasure = output) -> Estimate:
             return estimate_measure(output, measured.primitives, confidence, raw=plan.raw or is_raw)
 
-        found = estimate_at(plan.confidence, False)
+        confidence = core.find_confidence(output, plan.confidence)
+        found = estimate_at(confidence, False)
         columns[shown.column] = values_to_array(found.values, output.measure.result_type)
         columns |= build_interval_columns(
             shown.column,
             wanted,
             estimate_at,
-            confidence=plan.confidence,
+            confidence=confidence,
             rows=max(len(found.values), core.shown_cells),
             box_measures=plan.error_plan.box_measure_count,
         )

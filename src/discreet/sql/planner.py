@@ -162,6 +162,10 @@ class QueryPlan:
         """Privacy cost of everything that is released for this query."""
         return combine_guarantees([each for core in self.cores for each in core.guarantees], self.promise)
 
+    def find_confidence(self, output: DecomposedMeasure) -> float:
+        """Return the confidence of a measure's intervals: higher than stated where means are combined."""
+        return self.find_core(output).find_confidence(output, self.confidence)
+
     def compute_charge(self, names: Collection[str]) -> tuple[Fraction, Guarantee]:
         """Return the epsilon and the guarantee of some of its measurements."""
         part, guarantees = Fraction(0), list[Guarantee]()

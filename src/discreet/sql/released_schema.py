@@ -60,7 +60,7 @@ MeasureForm = LinearMeasure | RatioMeasure | OpaqueMeasure
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedSchema:
-    """A released table; `noises` has the error of one cell's noisy primitive.
+    """A released table; `noises` has the error of one cell's noisy primitive, `looks` what it combines.
 
     `is_complete` means that every group of a declared domain has its row: otherwise groups were selected
     privately, and a total over the rows misses those that were not. `row_count` is the number of declared
@@ -74,6 +74,7 @@ class ReleasedSchema:
     is_complete: bool
     row_count: int | None = None
     key_sizes: Mapping[str, int] = field(default_factory=dict)
+    looks: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 def describe_exact_table(name: str, columns: Sequence[str]) -> ReleasedSchema:

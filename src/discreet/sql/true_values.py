@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.engine import Engine
+from discreet.mechanisms.combined_noise import CombinedNoise
+from discreet.mechanisms.linear_combinations import LinearCombination
 from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Integers
 from discreet.sql.accuracy import find_measures_by_column
@@ -65,7 +67,7 @@ def compute_true_values(plan: QueryPlan, engine: Engine) -> TrueMeasures:
     exact = {
         name: ReleasedPrimitive(
             numbers=counts[name].to_numpy().astype(np.int64, copy=False),
-            noise=_NoNoise(),
+            noise=CombinedNoise(error=LinearCombination(())),
             weight_denominator=each.primitive.weight_denominator,
         )
         for name, each in plan.noisy_primitives.items()
@@ -83,14 +85,6 @@ def compute_true_values(plan: QueryPlan, engine: Engine) -> TrueMeasures:
         for name, output in find_measures_by_column(plan).items()
     }
     return TrueMeasures(keys=shown, columns=columns)
-
-
-@dataclass(frozen=True)
-class _NoNoise:
-    """Noise of width zero."""
-
-    def half_width(self, confidence: float) -> int:
-        return 0
 
 
 def _find_shown_keys(plan: QueryPlan) -> tuple[str, ...] | None:

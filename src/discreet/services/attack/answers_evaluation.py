@@ -93,7 +93,7 @@ class CuratorSession:
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
         kept = self.policy.model_copy(update={"bounding": ContributionBounding.ROWS})
         (vector,) = plan_query(sql, kept, self.promise, epsilon=epsilon, raw=True).noisy_primitives.values()
-        return vector.noise
+        return vector.mechanism
 
     def make_answerer(self, epsilon: Fraction) -> CuratorAnswerer:
         """Return a fresh curator as an attacker sees it."""

@@ -116,11 +116,11 @@ class NeighborCounts:
         columns: Columns = {}
         released: dict[str, ReleasedPrimitive] = {}
         for name, vector in self.plan.noisy_primitives.items():
-            numbers = _add_noise(vector.noise, get_exact_counts(truth, name, groups), runs, self.random)
+            numbers = _add_noise(vector.mechanism, get_exact_counts(truth, name, groups), runs, self.random)
             released[name] = vector.to_released(numbers.ravel())
             columns |= _label_columns("released", name, groups, numbers, shown)
             laws = (get_exact_counts(side, name, groups) for side in (self.counts, self.neighbor_counts))
-            loss += np.where(shown, _compute_noise_loss(vector.noise, numbers, *laws), 0).sum(axis=1)
+            loss += np.where(shown, _compute_noise_loss(vector.mechanism, numbers, *laws), 0).sum(axis=1)
         for name, counted in self.plan.value_selections.items():
             picked = _pick_values(counted, name, truth, groups, shown, self.random)
             columns |= _label_columns("picked", name, groups, picked, shown)
@@ -271,7 +271,7 @@ def estimate_distinguishability(neighbor_counts: NeighborCounts, runs: int) -> f
     """Estimate the lower bound on epsilon that `runs` runs can show."""
     groups = neighbor_counts.groups
     told = sum(
-        _compute_noise_weight(each.noise) * _compute_distance(neighbor_counts, name, groups)
+        _compute_noise_weight(each.mechanism) * _compute_distance(neighbor_counts, name, groups)
         for name, each in neighbor_counts.plan.noisy_primitives.items()
     )
     if neighbor_counts.plan.partition_selection is not None:

@@ -31,7 +31,7 @@ from discreet.sql.released_schema import LinearMeasure, MeasureForm, OpaqueMeasu
 from discreet.sql.scalar_expressions import resolve_scalar
 
 if TYPE_CHECKING:
-    from discreet.mechanisms.noise_laws import NoiseLaw
+    from discreet.mechanisms.linear_combinations import LinearCombination
     from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
     from discreet.sql.primitives import Grid, Primitive, PrimitiveBuilder
     from discreet.sql.row_sources import RowScope
@@ -76,15 +76,15 @@ class PlannedNoise:
     """The noise of a measure's primitives, before data is read.
 
     `half_widths` are those of the primitives' intervals, in steps of `units`, at confidences that hold
-    jointly, and `laws` their laws in units of the measure. `least_rows` is the analyst's assumption on the
-    size of every group.
+    jointly, and `errors` their laws in units of the measure. `is_rounded` says that they are multiples of a
+    part of a step. `least_rows` is the analyst's assumption on the size of every group.
     """
 
     half_widths: tuple[Fraction, ...]
     units: tuple[Fraction, ...]
-    laws: tuple[NoiseLaw, ...]
+    errors: tuple[LinearCombination, ...]
     confidence: float
-    is_weighted: bool
+    is_rounded: bool
     least_rows: int | None
 
 
@@ -350,7 +350,7 @@ def refuse_non_number(argument: Expression, node: exp.Expression) -> None:
 
 
 def describe_single_primitive(name: str, primitive: Primitive, *, is_whole: bool) -> LinearMeasure:
-    """Return the form of a measure that is one primitive; with row weights whole numbers are rounded."""
+    """Return the form of a measure that is one primitive; whole numbers in parts are rounded."""
     rounds = is_whole and primitive.weight_denominator > 1
     return LinearMeasure(
         coefficients={name: Fraction(1)}, rounding=HALF if rounds else Fraction(0), is_whole=is_whole

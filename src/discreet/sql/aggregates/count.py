@@ -208,6 +208,6 @@ def estimate_count(primitive: ReleasedPrimitive, confidence: float, *, raw: bool
 
 
 def bound_rounded_error(noise: PlannedNoise) -> Fraction:
-    """Return the error of a number that is one primitive; with row weights whole numbers are rounded."""
-    rounded = Fraction(1, 2) if noise.units[0] == 1 and noise.is_weighted else 0
+    """Return the error of a number that is one primitive; whole numbers in parts are rounded."""
+    rounded = Fraction(1, 2) if noise.units[0] == 1 and noise.is_rounded else 0
     return noise.half_widths[0] * noise.units[0] + rounded

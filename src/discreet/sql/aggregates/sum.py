@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.mechanisms.combined_noise import describe_error
 from discreet.mechanisms.linear_combinations import LinearCombination, round_up
-from discreet.mechanisms.noise_laws import IntegerNoise, describe_noise
 from discreet.sql.aggregates.average import Average
 from discreet.sql.aggregates.base import (
     Decomposer,
@@ -31,7 +31,7 @@ from discreet.sql.aggregates.count import bound_rounded_error
 from discreet.sql.aggregates.person_sums import PersonSum, compile_person_sum, infer_person_sum_type
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_number_type
-from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, split_confidence
+from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.primitives import Grid, Primitive, choose_grid
 from discreet.sql.released_schema import LinearMeasure, MeasureForm
 
@@ -93,10 +93,10 @@ class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
     def bound_error(self, decomposition: Decomposition, noise: PlannedNoise) -> Fraction | None:
         if len(noise.half_widths) == 1:
             return bound_rounded_error(noise)
-        grid, (centred, rows) = decomposition.grid, noise.laws
+        grid, (centred, rows) = decomposition.grid, noise.errors
         assert grid is not None
-        weights = [(centred, Fraction(1)), (rows, (grid.low + grid.high) * grid.step / 2)]
-        return LinearCombination.from_weights(weights).half_width(1 - noise.confidence)
+        total = centred + rows.scale((grid.low + grid.high) * grid.step / 2)
+        return total.half_width(1 - noise.confidence)
 
     def infer_person_total_type(self, max_rows: int) -> Type:
         return infer_person_sum_type(self.number.type, max_rows)
@@ -140,17 +140,7 @@ def estimate_sum_from_mean(
 
 def find_sum_half_width(weighted: Sequence[tuple[ReleasedPrimitive, Fraction]], confidence: float) -> float:
     """Return the half-width of a weighted sum of released primitives, from the law of its noise."""
-    laws = []
+    total = LinearCombination(())
     for released, weight in weighted:
-        if not isinstance(released.noise, IntegerNoise):
-            break
-        unit = Fraction(1, released.weight_denominator)
-        laws.append((describe_noise(released.noise, unit=unit), weight))
-    else:
-        return round_up(LinearCombination.from_weights(laws).half_width(1 - confidence))
-    share = split_confidence(confidence, len(weighted))
-    halves = [
-        abs(weight) * Fraction(released.noise.half_width(share)) / released.weight_denominator
-        for released, weight in weighted
-    ]
-    return round_up(sum(halves, Fraction(0)))
+        total += describe_error(released.noise, unit=weight / released.weight_denominator)
+    return round_up(total.half_width(1 - confidence))

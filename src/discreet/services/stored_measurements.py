@@ -1,0 +1,246 @@
+"""The stored form of what an entry of the ledger released: keys, noisy integers with their law, picks.
+
+One Arrow stream for each aggregation over people's rows; several of them are the rows of another stream.
+Only what a mechanism drew is stored: what is combined or computed of it is computed anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.accounting.entries import Entry, build_damaged_ledger_error
+from discreet.core.neighbor_relations import Relation
+from discreet.mechanisms.combined_noise import CombinedNoise
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
+from discreet.mechanisms.sampling import Integers
+from discreet.sql.interval_estimates import ReleasedPrimitive
+from discreet.sql.releases import MeasuredCore
+
+if TYPE_CHECKING:
+    from discreet.sql.core_planning import CorePlan
+    from discreet.sql.measurement_slices import Pins
+
+PARTS = "cores"
+"""The column of an entry that stores several cores."""
+INT64 = range(-(1 << 63), 1 << 63)
+Keys = Mapping[str, pa.ChunkedArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCells:
+    """Cells of an entry that a question has shown, those whose keys have the pinned values."""
+
+    question: str
+    pins: Pins
+
+    def overlaps(self, pins: Pins) -> bool:
+        """Return True if some cell may have these values of keys, too."""
+        return all(pins.get(key, value) == value for key, value in self.pins.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredMeasurements:
+    """The release of one entry: keys, primitives and selected values, by identity.
+
+    `bought_pins` are the cells that the question of the entry showed, `pins` those that are left here, of
+    `cells` in all. `shown` are the cells that questions have shown before.
+    """
+
+    entry_id: int
+    entry: int
+    """The number of the entry, as its analyst sees it."""
+    question: str
+    keys: Keys
+    primitives: Mapping[str, ReleasedPrimitive]
+    selected_values: Mapping[str, pa.ChunkedArray]
+    epsilons: Mapping[str, Fraction]
+    """The epsilon at which each value was selected."""
+    bought_pins: Pins
+    cells: int
+    pins: Pins = field(default_factory=dict)
+    shown: tuple[ShownCells, ...] = ()
+
+    def select_cells(self, pins: Pins) -> Self:
+        """Return the cells whose keys have the pinned values."""
+        rows = find_cells(self.keys, pins)
+        if rows is None:
+            return self
+        places = pa.array(rows)
+        return replace(
+            self,
+            keys={key: each.take(places) for key, each in self.keys.items()},
+            primitives={
+                key: replace(each, numbers=each.numbers[rows]) for key, each in self.primitives.items()
+            },
+            selected_values={key: each.take(places) for key, each in self.selected_values.items()},
+            pins=pins,
+        )
+
+    def was_shown(self, question: str) -> bool:
+        """Return True if another question has shown some of these cells."""
+        text = hash_question(question)
+        first = ShownCells(question=hash_question(self.question), pins=self.bought_pins)
+        return any(each.question != text and each.overlaps(self.pins) for each in (first, *self.shown))
+
+    def has(self, identity: str) -> bool:
+        return identity in self.primitives or identity in self.selected_values
+
+
+def hash_question(question: str) -> str:
+    """Return a short text that is equal for equal questions."""
+    return hashlib.sha256(question.encode()).hexdigest()
+
+
+def find_cells(keys: Keys, pins: Pins) -> Integers | None:
+    """Return the rows in which keys have the pinned values; None for all."""
+    if not pins:
+        return None
+    wanted = [pc.equal(keys[key], value).fill_null(False) for key, value in pins.items()]
+    return np.flatnonzero(np.all([each.to_numpy() for each in wanted], axis=0))
+
+
+def serialize_cores(parts: Sequence[tuple[CorePlan, Mapping[str, str], MeasuredCore, Pins]]) -> bytes:
+    """Return the bytes that store what was released of some cores; identities are by name.
+
+    The last of each are the cells that its question shows.
+    """
+    streams = [_serialize_core(*each) for each in parts]
+    if len(streams) == 1:
+        return streams[0]
+    table = pa.table({PARTS: pa.array(streams, pa.binary())})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _numbers_to_array(numbers: Integers) -> pa.Array:
+    """Return noisy integers as an array: of texts if wide noise made one of them exceed 64 bits."""
+    if numbers.dtype != object:
+        return pa.array(numbers)
+    values = [int(each) for each in numbers]
+    return pa.array(values if all(each in INT64 for each in values) else map(str, values))
+
+
+def _array_to_numbers(column: pa.ChunkedArray) -> Integers:
+    if pa.types.is_string(column.type):
+        return np.array([int(each) for each in column.to_pylist()], dtype=object)
+    return np.asarray(column.to_numpy(), dtype=np.int64)
+
+
+def _serialize_core(
+    core: CorePlan, identities: Mapping[str, str], measured: MeasuredCore, pins: Pins
+) -> bytes:
+    columns: dict[str, Any] = {
+        f"key {identity}": measured.keys[name] for name, identity in core.identity.key_identities.items()
+    }
+    laws = {}
+    for name, released in measured.primitives.items():
+        identity = identities[name]
+        columns[f"noisy {identity}"] = _numbers_to_array(released.numbers)
+        assert not isinstance(released.noise, CombinedNoise)
+        laws[identity] = {
+            **_noise_to_json(released.noise),
+            "weight_denominator": released.weight_denominator,
+        }
+    epsilons = {}
+    for name, values in measured.selected_values.items():
+        columns[f"value {identities[name]}"] = values
+        guarantee = core.value_selections[name].guarantee
+        epsilons[identities[name]] = str(Fraction(guarantee.epsilon))
+    sink = io.BytesIO()
+    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons), "pins": json.dumps(dict(pins))}
+    table = pa.table(columns).replace_schema_metadata(noted)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
+    if isinstance(noise, DiscreteLaplace):
+        return {
+            "mechanism": "DiscreteLaplace",
+            "epsilon": str(noise.epsilon),
+            "sensitivity": noise.sensitivity,
+            "relation": noise.relation.value,
+        }
+    return {
+        "mechanism": "DiscreteGaussian",
+        "variance": str(noise.variance),
+        "squared_sensitivity": str(noise.squared_sensitivity),
+        "places": noise.places,
+        "relation": noise.relation.value,
+    }
+
+
+def _noise_from_json(stored: Mapping[str, Any]) -> IntegerNoise:
+    relation = Relation(stored["relation"])
+    if stored["mechanism"] == "DiscreteLaplace":
+        return DiscreteLaplace(
+            epsilon=Fraction(stored["epsilon"]), sensitivity=int(stored["sensitivity"]), relation=relation
+        )
+    if stored["mechanism"] != "DiscreteGaussian":
+        raise ValueError(stored["mechanism"])
+    return DiscreteGaussian(
+        variance=Fraction(stored["variance"]),
+        squared_sensitivity=Fraction(stored["squared_sensitivity"]),
+        places=int(stored["places"]),
+        relation=relation,
+    )
+
+
+def parse_entry(content: bytes, entry: Entry) -> tuple[StoredMeasurements, ...]:
+    """Return what an entry stores of each core, or raise an error if it cannot be read."""
+    try:
+        table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
+    except (pa.ArrowException, ValueError, OSError):
+        raise build_damaged_ledger_error() from None
+    if table.column_names != [PARTS]:
+        return (_parse_measurements(table, entry),)
+    return tuple(part for each in table[PARTS].to_pylist() for part in parse_entry(each, entry))
+
+
+def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
+    """Return what an entry stores of one core."""
+    try:
+        laws = json.loads(table.schema.metadata[b"laws"])
+        epsilons = json.loads(table.schema.metadata[b"epsilons"])
+        pins = json.loads(table.schema.metadata.get(b"pins", b"{}"))
+        columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
+        for name in table.column_names:
+            kind, identity = name.split(" ")
+            columns[kind][identity] = table[name]
+        primitives = {
+            identity: ReleasedPrimitive(
+                numbers=_array_to_numbers(column),
+                noise=_noise_from_json(laws[identity]),
+                weight_denominator=int(laws[identity]["weight_denominator"]),
+            )
+            for identity, column in columns["noisy"].items()
+        }
+        selected = {identity: Fraction(epsilon) for identity, epsilon in epsilons.items()}
+    except (pa.ArrowException, ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError):
+        raise build_damaged_ledger_error() from None
+    return StoredMeasurements(
+        entry_id=entry.id,
+        entry=entry.number,
+        question=entry.question,
+        keys=columns["key"],
+        primitives=primitives,
+        selected_values=columns["value"],
+        epsilons=selected,
+        bought_pins=pins,
+        cells=table.num_rows,
+    )
