@@ -93,6 +93,11 @@ def _selected(name: str, sql: str, truth: str, *keys: str) -> Shape:
     return Shape(name=name, sql=sql, truth=truth, keys=keys)
 
 
+def _repeated(name: str, sql: str, *keys: str) -> Shape:
+    """Return a statement that is asked again for little more, so that a mean is shown."""
+    return Shape(name=name, sql=sql, keys=keys, then=lambda _: sql, epsilons=(0.1, 0.12))
+
+
 BY_CITY = "SELECT city, COUNT(*) AS n FROM people GROUP BY city"
 BY_AGE = "SELECT age, COUNT(*) AS n FROM people GROUP BY age"
 BY_DAY = "SELECT day, COUNT(*) AS n FROM people GROUP BY day"
@@ -265,6 +270,17 @@ FOLLOW_UPS = (
         keys=("city",),
         then=lambda _: BY_CITY,
         epsilons=(0.5, 1.0),
+    ),
+    _repeated("the mean of two measurements", BY_CITY, "city"),
+    _repeated("a total of means", f"SELECT SUM(n) AS n FROM ({BY_CITY_SEX}) AS t"),
+    _repeated("an average of means", "SELECT sex, AVG(spend) AS a FROM people GROUP BY sex", "sex"),
+    Shape(
+        name="the top of means",
+        sql=f"{BY_DAY} ORDER BY n DESC LIMIT 3",
+        truth=BY_DAY,
+        keys=("day",),
+        then=lambda _: f"{BY_DAY} ORDER BY n DESC LIMIT 3",
+        epsilons=(0.1, 0.12),
     ),
     Shape(name="the top city", sql=BY_CITY, then=_count_top_city),
     Shape(

@@ -169,6 +169,82 @@ def test_what_another_question_showed_does_not_widen_a_new_answer(curator: Curat
     assert get_half_width(answer) <= 50
 
 
+# -- Within an error ----------------------------------------------------------------------------------------
+
+
+def test_within_buys_only_what_is_missing(curator: Curator) -> None:
+    alone = curator.plan(BY_SEX, within=50).cost
+    curator.ask(BY_SEX, epsilon=0.1)
+    plan = curator.plan(BY_SEX, within=50)
+    assert plan.cost < 0.85 * alone
+    assert (plan.entries, plan.combined_entries) == ((1,), (1,))
+    (error,) = [each.error95 for each in plan.expected_errors]
+    assert error is not None
+    assert error <= 50
+    answer = curator.ask(plan)
+    assert answer.epsilon == pytest.approx(plan.cost)
+    assert answer.entries == (1, 2)
+    assert get_half_width(answer) <= 50
+    spent = curator.budget.spent.epsilon  # type: ignore[union-attr]
+    assert float(spent) == pytest.approx(0.1 + plan.cost)
+    again = curator.ask(BY_SEX, within=50)
+    assert (again.epsilon, again.intervals, read(again)) == (0, answer.intervals, read(answer))
+
+
+def test_what_is_stored_within_the_error_is_free(curator: Curator) -> None:
+    curator.ask(BY_SEX, epsilon=0.1)
+    assert curator.plan(BY_SEX, within=60).cost == 0
+    curator.ask(BY_SEX, epsilon=0.1, fresh=True)
+    assert curator.plan(BY_SEX, within=50).entries == (1, 2)
+    assert curator.ask(BY_SEX, within=50).epsilon == 0
+
+
+def test_within_buys_one_measure_beside_another_that_is_stored(curator: Curator) -> None:
+    curator.ask(BY_SEX, epsilon=1)
+    both = "SELECT sex, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY sex"
+    plan = curator.plan(both, within=500)
+    alone = curator.plan("SELECT sex, SUM(age) AS s FROM people GROUP BY sex", within=500)
+    assert plan.cost == pytest.approx(alone.cost, rel=0.01)
+    assert (plan.entries, plan.combined_entries) == ((1,), ())
+    answer = curator.ask(plan)
+    assert max(get_half_width(answer, name) for name in ("n", "s")) <= 500
+
+
+def test_within_measures_anew_what_another_question_showed_too_widely(curator: Curator) -> None:
+    by_ward = "SELECT sex, ward, COUNT(*) AS n FROM people GROUP BY sex, ward"
+    curator.ask(by_ward, epsilon=0.1)
+    picked = f"SELECT n FROM ({by_ward}) AS t WHERE sex = 'm' AND ward = 'a'"
+    plan = curator.plan(picked, within=60)
+    assert plan.cost > 0
+    answer = curator.ask(plan)
+    assert answer.epsilon == pytest.approx(plan.cost)
+    assert get_half_width(answer) <= 60
+
+
+def test_a_plan_within_an_error_is_free_once_that_is_stored(curator: Curator) -> None:
+    curator.ask(BY_SEX, epsilon=0.1)
+    plan = curator.plan(BY_SEX, within=50)
+    assert plan.cost > 0
+    curator.ask(BY_SEX, epsilon=1)
+    late = curator.ask(plan)
+    assert (late.epsilon, late.entries) == (0, (2,))
+
+
+def test_the_error_that_is_bought_holds(cells: tuple[dict[str, Any], pa.Table]) -> None:
+    policy, table = cells
+    with Curator(policy, {"people": table}, ledger=":memory:") as curator:
+        curator.ask(BY_CELL, epsilon=0.1, raw=True)
+        answer = curator.ask(BY_CELL, within=50, raw=True)
+    assert len(answer.entries) == 2
+    low, high = (np.array(ends, dtype=float) for ends in answer.intervals["n"])
+    shown = np.array([row["n"] for row in read(answer)], dtype=float)
+    assert max(np.max(high - shown), np.max(shown - low)) <= 50
+    truth = np.zeros(CELLS)
+    truth[0] = 1
+    missed = int(((truth < low) | (truth > high)).sum())
+    assert acceptance(0.02, CELLS, family=3)[0] <= missed <= acceptance(0.05, CELLS, family=3)[1]
+
+
 # -- An analyst who stops when it pleases -------------------------------------------------------------------
 
 

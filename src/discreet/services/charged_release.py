@@ -17,6 +17,7 @@ from discreet.core.engine_faults import log_fault, run_charged
 from discreet.core.errors import EngineFault, RequestError
 from discreet.services.budget_units import build_budget_refusal
 from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.least_purchase import find_measurements
 from discreet.services.measurement_store import KIND, MeasurementStore
 from discreet.services.plans import Plan, list_errors
 from discreet.services.work_limits import LateResult
@@ -68,7 +69,7 @@ def release_missing(
     plan = proposal.query_plan
     try:
         while (reserved := store.reserve(plan, found, proposal.text)) is None:
-            found = store.find(plan, proposal.text, proposal.reuse)
+            found = find_measurements(store, proposal)
             if not found.missing:
                 return found, None, None
     except RequestError as refusal:

@@ -46,6 +46,7 @@ from discreet.services.check.check import run_check, warn_at_opening
 from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import make_check_request
 from discreet.services.frames import Frame
+from discreet.services.least_purchase import find_measurements
 from discreet.services.ledgers import open_ledger
 from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plans import Budget, Plan
@@ -339,13 +340,12 @@ class Curator(Closeable):
                 )
             )
         plan = proposal.query_plan
-        found = self.measurement_store.find(plan, proposal.text, proposal.reuse)
+        found = find_measurements(self.measurement_store, proposal)
         looks_back = found.missing and proposal.reuse is not Reuse.NOTHING
         former = self.answer_cache.find(proposal.key) if looks_back else None
         charged, entries, measured = Fraction(0), found.entries, None
         if former is not None:
-            table, intervals, kinds = answer_from_bytes(former.answer)
-            entries = (former.entry.number,)
+            (table, intervals, kinds), entries = answer_from_bytes(former.answer), (former.entry.number,)
         else:
             if found.missing:
                 found, measured, entry = release_missing(

@@ -73,8 +73,18 @@ class MeasurementStore:
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
 
-    def find(self, plan: QueryPlan, question: str, reuse: Reuse = Reuse.PRECISE) -> FoundMeasurements:
-        """Return what is stored for a plan, and what is missing; the ledger records the `question`."""
+    def find(
+        self,
+        plan: QueryPlan,
+        question: str,
+        reuse: Reuse = Reuse.PRECISE,
+        *,
+        bought: Collection[str] = (),
+    ) -> FoundMeasurements:
+        """Return what is stored for a plan, and what is missing; the ledger records the `question`.
+
+        What is `bought` is missing however precisely it is stored; it is combined with that.
+        """
         identities = {
             name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
         }
@@ -84,21 +94,22 @@ class MeasurementStore:
         for core in plan.cores if reuse is not Reuse.NOTHING else ():
             own = {name: identities[name] for name in core.charged_names}
             if core.partition_selection is not None:
-                alone |= self._find_one_entry(core, own, entries, reuse)
+                if not {*own} & {*bought}:
+                    alone |= self._find_one_entry(core, own, entries, reuse)
                 continue
             for name, identity in own.items():
                 known = self._list_stored(identity, entries.get(identity, []))
                 best = self._find_best(core, name, identity, known, reuse)
-                if best is not None:
+                if best is not None and name not in bought:
                     alone[name] = (best,)
                 if name in core.noisy_primitives and known:
                     several[name] = known
-        for name in [each for each in several if each not in alone and len(several[each]) > 1]:
+        for name in [each for each in several if each not in alone and each not in bought]:
             # together they may be as precise as what was planned
-            if is_mean_enough(plan, name, several[name], identities[name]):
+            if len(several[name]) > 1 and is_mean_enough(plan, name, several[name], identities[name]):
                 alone[name] = several[name]
         if reuse is not Reuse.NOTHING:
-            for name, (identity, part) in self._find_slices(plan, alone, reuse).items():
+            for name, (identity, part) in self._find_slices(plan, {*alone, *bought}, reuse).items():
                 alone[name], identities[name] = (part,), identity
                 several.pop(name, None)
         missing = tuple(name for name in identities if name not in alone)
@@ -111,11 +122,9 @@ class MeasurementStore:
             own = {name: self._complete(each) for name, each in finer.core.identities.items()}
             identities |= own
             entries |= self._find_entries(own.values())
-            for name, identity in own.items():
-                known = self._list_stored(identity, entries.get(identity, []), finer.pins)
-                several.pop(name, None)
-                if known and reuse is not Reuse.NOTHING:
-                    several[name] = known
+            several |= {
+                name: self._list_stored(each, entries.get(each, []), finer.pins) for name, each in own.items()
+            }
         found = FoundMeasurements(
             cores=plan.cores,
             identities=identities,
@@ -124,7 +133,7 @@ class MeasurementStore:
             known_entries=frozenset(each for name in missing for each in entries.get(identities[name], [])),
             finer_cores=finer_cores,
         )
-        return self._prefer_means(plan, question, found, several)
+        return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
         """Note which cells a question shows of entries of which not everything was shown at first."""

@@ -94,7 +94,8 @@ class Plan:
 
     `missing` names the measurements that are not stored: they cost `charged`, a part of the question's
     epsilon, and nothing else does. `entries` are the ledger entries that have stored the others, or that
-    what is bought is combined with: these are `combined_entries`. `reuse` says which of them may serve.
+    what is bought is combined with: these are `combined_entries`. `reuse` says which of them may serve,
+    `bought` what is bought although it is stored, since the mean is to be within an error.
     `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
     remaining budget allows it, `share` the share of the promise that it costs. `plan_at` returns the same
     question's plan for another epsilon.
@@ -113,6 +114,7 @@ class Plan:
     combined_entries: tuple[int, ...]
     charged: Fraction
     reuse: Reuse
+    bought: frozenset[str]
     fits: bool
     share: Fraction
     uncovered: str = ""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from discreet.accounting.accountant import Accountant
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.engine import Engine, ValidatesStatements
@@ -20,6 +21,7 @@ from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.budget_units import compute_share
+from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
 from discreet.services.question_request import QuestionRequest, Reuse
@@ -73,15 +75,14 @@ class QuestionPlanner:
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
-        made = self._find_former_plan(request, priced) or priced(
-            self._pricing.choose_epsilon(request, priced, spent)
-        )
+        text = _write_question(request)
+        purchase = self._choose_purchase(request, priced, spent, text)
+        made, reuse, bought = purchase.plan, purchase.reuse, purchase.bought
         self._work_limits.require_within_limits(made)
         _require_valid_statements(made, engine)
         made = self._measure_finer(self._require_valid_post_processing(made), engine)
         key = self._answer_cache.compute_question_key(made.release_key)
-        text = _write_question(request)
-        found = self._measurement_store.find(made, text, request.reuse)
+        found = self._measurement_store.find(made, text, reuse, bought=bought)
         entries, missing = found.entries, found.missing
         if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
             entries, missing = (former.entry.number,), ()  # an answer of an earlier version
@@ -110,7 +111,8 @@ class QuestionPlanner:
             missing=missing,
             entries=entries,
             combined_entries=found.combined_entries if missing else (),
-            reuse=request.reuse,
+            reuse=reuse,
+            bought=bought,
             charged=charged,
             fits=fits,
             share=share,
@@ -129,6 +131,22 @@ class QuestionPlanner:
         except RequestError:
             return plan
         return finer
+
+    def _choose_purchase(
+        self,
+        request: QuestionRequest,
+        priced: Callable[[Real], QueryPlan],
+        spent: Accountant,
+        text: str,
+    ) -> Purchase:
+        """Return the plan that is asked, and how far it uses the store."""
+        former = self._find_former_plan(request, priced)
+        if former is not None:
+            return Purchase(plan=former, reuse=request.reuse)
+        made = priced(self._pricing.choose_epsilon(request, priced, spent))
+        if request.within is None or request.reuse is not Reuse.PRECISE or not made.cores:
+            return Purchase(plan=made, reuse=request.reuse)
+        return find_least_purchase(request.within, made, priced, self._measurement_store, text)
 
     def _require_valid_post_processing(self, plan: QueryPlan) -> QueryPlan:
         """Refuse post-processing that fails over empty tables, before anything is charged.

@@ -52,6 +52,9 @@ __all__ = [
     "find_least_epsilon",
     "find_measures_by_column",
     "find_rank_error",
+    "is_within",
+    "list_comparable_errors",
+    "search_epsilon",
 ]
 
 DEPENDS = "its error depends on the data"
@@ -197,28 +200,38 @@ def find_measures_by_column(plan: QueryPlan) -> dict[str, DecomposedMeasure]:
 
 def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], QueryPlan]) -> Fraction:
     """Return the least epsilon, to a thousandth, at which every measure of the plan is within the error."""
-    allowed = ErrorTolerance.from_value(within)
-    _require_error_bars(plan_at(FINEST), allowed)
-
-    def wide(epsilon: Fraction) -> bool:
-        made = plan_at(epsilon)
-        shown = set(made.column_errors.measures_with_intervals.values())
-        measured = (_get_error(made, each, allowed) for each in made.outputs if each.column in shown)
-        computed = (each for each in find_column_errors(made).values() if each is not None)
-        return any(each > allowed.amount for each in measured) or any(
-            Fraction(each) > allowed.amount for each in computed
-        )
-
+    _require_error_bars(plan_at(FINEST), ErrorTolerance.from_value(within))
     low = high = FINEST
-    while wide(high):
+    while not is_within(plan_at(high), within):
         low, high = high, high * 2
         require_parameter(
             high < COARSEST, "ask", "within", within, f"wide enough for any epsilon below {COARSEST:,}"
         )
+    return search_epsilon(lambda epsilon: is_within(plan_at(epsilon), within), low, high)
+
+
+def is_within(plan: QueryPlan, within: Real | str) -> bool:
+    """Return True if every column of the answer states an error, and none a larger one."""
+    allowed = ErrorTolerance.from_value(within)
+    if plan.column_errors.missing_reasons:
+        return False
+    shown = set(plan.column_errors.measures_with_intervals.values())
+    measured = [_get_error(plan, each, allowed) for each in plan.outputs if each.column in shown]
+    computed = find_column_errors(plan).values()
+    return all(each <= allowed.amount for each in measured) and all(
+        each is not None and Fraction(each) <= allowed.amount for each in computed
+    )
+
+
+def search_epsilon(is_enough: Callable[[Fraction], bool], lowest: Fraction, highest: Fraction) -> Fraction:
+    """Return an epsilon that is enough, from `lowest` to `highest`, which is; a thousandth less is not."""
+    low, high = lowest, highest
     while high / low > Fraction(1001, 1000):
         middle = (low + high) / 2
-        low, high = (middle, high) if wide(middle) else (low, middle)
-    return high.limit_denominator(10**6) + Fraction(1, 10**6)
+        low, high = (middle, high) if not is_enough(middle) else (low, middle)
+    rounded = high.limit_denominator(10**6) + Fraction(1, 10**6)
+    # the weights of a mean are rounded, so a little more is not always enough
+    return rounded if rounded <= highest and is_enough(rounded) else high
 
 
 def _require_error_bars(plan: QueryPlan, tolerance: ErrorTolerance) -> None:
