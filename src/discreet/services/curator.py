@@ -16,7 +16,6 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self, TypeVar
@@ -59,13 +58,14 @@ from discreet.services.policy_engines import (
 )
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.progress import ignore_progress
+from discreet.services.question_measurement import measure_missing
 from discreet.services.question_planner import QuestionPlanner
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.request_fields import make_request
 from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import compute_answer, measure_cores
+from discreet.sql.plan_execution import compute_answer
 from discreet.sql.releases import MeasuredCores, Release
 
 T = TypeVar("T")
@@ -354,11 +354,13 @@ class Curator(Closeable):
                     proposal,
                     found,
                     lambda found: run_with_deadline(
-                        lambda: measure_cores(
-                            replace(plan, finer_cores=found.finer_cores),
+                        lambda: measure_missing(
+                            plan,
+                            found,
                             self._engine,
                             self._random,
-                            found.missing,
+                            self.policy,
+                            query_released_tables,
                         )
                     ),
                 )

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.policy import Policy
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
@@ -47,6 +48,8 @@ from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
 from discreet.sql.measurement_slices import SLACK, Pins, find_slices
+from discreet.sql.plan_execution import compute_constants
+from discreet.sql.released_constants import ConstantValues, find_open_constants
 from discreet.sql.releases import MeasuredCores
 from discreet.sql.repeated_looks import share_of_look
 
@@ -72,6 +75,9 @@ class MeasurementStore:
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
+    _constants: BoundedCache[Hashable, ConstantValues] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
+    )
 
     def find(
         self,
@@ -83,8 +89,46 @@ class MeasurementStore:
     ) -> FoundMeasurements:
         """Return what is stored for a plan, and what is missing; the ledger records the `question`.
 
-        What is `bought` is missing however precisely it is stored; it is combined with that.
+        What is `bought` is missing however precisely it is stored; it is combined with that. Constants of
+        which everything is stored have values in what is found.
         """
+        found = self._find(plan, question, reuse, bought)
+        while plan.open_constants and (values := self._compute_constants(plan, found)):
+            plan = plan.fill_constants(values, self.policy)
+            found = self._find(plan, question, reuse, bought)
+        return found
+
+    def _compute_constants(self, plan: QueryPlan, found: FoundMeasurements) -> ConstantValues:
+        """Return the values of constants that follow from what is stored."""
+        stored = found.combine_available({})
+        key = (plan.release_key, tuple(stored), tuple(plan.constants.items()), found.sources)
+        return self._constants.get_or_compute(
+            key, lambda: compute_constants(plan, stored, query_released_tables)
+        )
+
+    def fill_released(
+        self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores
+    ) -> FoundMeasurements:
+        """Return what was found of a plan with the constants that what was measured now compares with."""
+        values = {name: value for core in measured.values() for name, value in core.constants.items()}
+        if values == found.constants:
+            return found
+        filled = replace(plan, cores=found.cores, constants=found.constants).fill_constants(
+            values, self.policy
+        )
+        identities = {
+            name: self._complete(each) for core in filled.cores for name, each in core.identities.items()
+        }
+        return replace(
+            found,
+            cores=filled.cores,
+            constants=filled.constants,
+            identities={**found.identities, **identities},
+        )
+
+    def _find(
+        self, plan: QueryPlan, question: str, reuse: Reuse, bought: Collection[str]
+    ) -> FoundMeasurements:
         identities = {
             name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
         }
@@ -132,6 +176,7 @@ class MeasurementStore:
             missing=missing,
             known_entries=frozenset(each for name in missing for each in entries.get(identities[name], [])),
             finer_cores=finer_cores,
+            constants=plan.constants,
         )
         return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
 
@@ -203,13 +248,30 @@ class MeasurementStore:
     def reserve(self, plan: QueryPlan, found: FoundMeasurements, text: str) -> Entry | None:
         """Charge what is missing; None if some of it has been released meanwhile, and is to be found."""
         # two cores of one statement may be the same in other words
-        missing = sorted({found.identities[name] for name in found.missing})
+        # of a core with open constants, what is measured is known once they are released
+        missing = sorted(
+            {
+                found.identities[name]
+                for core in found.cores
+                if not find_open_constants(core.question)
+                for name in core.charged_names
+                if name in found.missing
+            }
+        )
         _, guarantee = plan.compute_charge(found.missing)
         key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
         return self.index.reserve(key, text, guarantee, identities=missing, known=found.known_entries)
 
-    def serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
-        """Return what was measured as the bytes that its entry stores."""
+    def index_and_serialize(
+        self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores, entry: Entry
+    ) -> bytes:
+        """Return what was measured as the bytes that its entry stores; index what was unknown before."""
+        filled = self.fill_released(plan, found, measured)
+        if filled is not found:
+            self.index.add(entry, {filled.identities[name] for name in found.missing})
+        return self._serialize(filled, measured)
+
+    def _serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
         return serialize_cores(
             [
                 (

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+import pyarrow as pa
+
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
@@ -26,10 +28,11 @@ from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
-from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.plan_execution import build_empty_constant, build_empty_release
 from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
+from discreet.sql.refusal import format_snippet
 from discreet.sql.released_table_types import build_released_schema
 
 MAX_TRIED_QUERIES = 1_000
@@ -164,9 +167,12 @@ class QuestionPlanner:
 
     def _try_over_empty_tables(self, plan: QueryPlan) -> None:
         schemas = [build_released_schema(core) for core in plan.split.cores.values()]
-        tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)}"
+        constants = {name: each.sql for name, each in plan.split.constants.items()}
+        tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)} {constants}"
         if tried not in self._tried_queries:
             build_empty_release(plan, query_released_tables)
+            for name, constant in plan.split.constants.items():
+                _require_number(build_empty_constant(plan, name, query_released_tables), constant.written)
             if len(self._tried_queries) >= MAX_TRIED_QUERIES:
                 self._tried_queries.clear()
             self._tried_queries.add(tried)
@@ -219,6 +225,18 @@ def _require_valid_statements(plan: QueryPlan, engine: Engine) -> None:
     if isinstance(engine, ValidatesStatements):
         for statement in plan.statements:
             engine.validate(statement)
+
+
+def _require_number(table: pa.Table, written: str) -> None:
+    """Refuse a constant of a condition that is not one number, from the empty answer of its query."""
+    kinds = [each.type for each in table.schema]
+    if len(kinds) != 1 or not any(
+        is_kind(kinds[0]) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    ):
+        raise RequestError(
+            f"ask: a condition on rows can compare with a number alone, and «{format_snippet(written)}» is none.",
+            hint="Ask for it first, and write its value.",
+        )
 
 
 def _write_question(request: QuestionRequest) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.sql.expression_tree import Expression, Literal
+from discreet.sql.expression_tree import Expression, Literal, ReleasedConstant
 from discreet.sql.expression_types import (
     BOOLEAN,
     NULL,
@@ -29,10 +29,19 @@ MOMENTS = {"DATE": Family.DATE, "TIMESTAMP": Family.TIMESTAMP, "TIMESTAMPNTZ": F
 NOTHING = Literal(value=None, type=NULL)
 
 
+class ConstantNode(exp.Expression, exp.Func):
+    """A subquery that is a constant, released first; `written` is its text. No text is parsed as one."""
+
+    arg_types = {"this": True, "written": True}  # noqa: RUF012  (as sqlglot declares them)
+    _sql_names = ["SUBQUERY"]  # noqa: RUF012
+
+
 def parse_constant(node: exp.Expression) -> Literal | None:
     """Return the constant of a literal node; None for other nodes."""
     if isinstance(node, exp.Null):
         return NOTHING
+    if isinstance(node, ConstantNode):
+        return ReleasedConstant(name=str(node.this), value=None, type=make_double_type())
     if isinstance(node, exp.Boolean):
         return Literal(value=bool(node.this), type=replace(BOOLEAN, is_nullable=False))
     if isinstance(node, exp.Literal) and node.is_string:

@@ -9,6 +9,9 @@ has one core, COUNT(*) of people by sex, and the query
 over what is released for it. The query reads released tables, public tables, constants and its own
 subqueries, and nothing else: that is checked once more at the end, whatever was done before.
 
+A subquery in a condition on rows, `age > (SELECT AVG(age) FROM people)`, is a constant that is released first:
+see `released_constants`.
+
 Rows       what reads a table of people without aggregating over it (or totals it per person). It may only be
            in FROM of an aggregation; anywhere else the statement would show rows, and is refused.
 Answers    aggregations over rows, and everything computed from them.
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NoReturn
 
@@ -37,14 +40,17 @@ from discreet.sql.post_processing_validation import (
 )
 from discreet.sql.public_tables import PublicTable, describe_public_table
 from discreet.sql.query import Query
+from discreet.sql.query_literals import ConstantNode
 from discreet.sql.query_validation import refuse_statement, validate_query
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
+from discreet.sql.released_constants import ConstantQuery
 from discreet.sql.released_table_types import find_sql_type
-from discreet.sql.row_resolver import Commons, RowResolver, collect_common_tables, refuse_join_of_answer
+from discreet.sql.row_resolver import CommonTable, Commons, RowResolver, collect_common_tables, refuse_join_of_answer
 from discreet.sql.select_clauses import OWN_NAME, resolve_group_keys
 from discreet.sql.sql_names import find_name, fold_case, split_alias
 
 MOST_SELECTS = 200
+LONGEST_WRITTEN = 500
 RELEASED_NAME = re.compile(r"r\d+", re.IGNORECASE)
 GENERATED = (exp.Values, exp.Unnest, exp.GenerateSeries)
 """Sources in FROM that are constants."""
@@ -64,6 +70,7 @@ class SplitStatement:
 
     `declared_groups` has, for released tables that are declared key values alone, the SQL of these values.
     `returns_no_rows` says that the query has no rows whatever is released. Nothing is measured then.
+    `constants` are computed of some cores before others are measured, which compare rows with them.
 
     >>> from discreet.core.policy import Policy
     >>> columns = {"sex": {"type": "category", "values": ["f", "m"]}}
@@ -79,6 +86,7 @@ class SplitStatement:
     public_tables: Mapping[str, PublicTable]
     declared_groups: Mapping[str, str]
     returns_no_rows: bool
+    constants: Mapping[str, ConstantQuery] = field(default_factory=dict)
 
     @property
     def measured_cores(self) -> dict[str, Query]:
@@ -101,8 +109,10 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
         refuse_statement(statement)
     splitter = _Splitter(policy)
     query = splitter.split_query(statement, {})
-    splitter.require_released_tables(query)
-    validate_post_processing(query)
+    constants = splitter.constants
+    for each in (query, *(constant.query for constant in constants.values())):
+        splitter.require_released_tables(each)
+        validate_post_processing(each)
     cores = {
         core.name: Query(rows=core.rows, keys=core.keys, measures=tuple(core.measures), post_processing=())
         for core in splitter.collection.cores
@@ -115,6 +125,9 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
             name: _compile_declared_groups(core, policy) for name, core in cores.items() if not core.measures
         },
         returns_no_rows=returns_no_rows(query),
+        constants={
+            name: replace(each, query=cast_without_errors(each.query)) for name, each in constants.items()
+        },
     )
 
 
@@ -125,6 +138,28 @@ def _compile_declared_groups(core: Query, policy: Policy) -> str:
         refuse_query("the question aggregates nothing.", "Add COUNT(*), SUM(x), AVG(x) ….")
     names = ", ".join(column.name for column, _ in core.keys)
     return f"SELECT * FROM ({groups.statement}) AS d ORDER BY {names}"
+
+
+def _find_scalar_subquery(where: exp.Expr | None) -> exp.Subquery | None:
+    """Return a subquery that stands for one value in a condition, the outermost first."""
+    found = [] if where is None else where.find_all(exp.Subquery)
+    return next((each for each in found if each.arg_key != "query" and not each.alias), None)
+
+
+def _define_common_table(known: CommonTable) -> exp.CTE:
+    """Return the definition of a common table over what is released."""
+    assert known.released is not None
+    alias = known.alias.copy()
+    alias.set("this", exp.to_identifier(known.name, quoted=True))
+    return exp.CTE(this=known.released.copy(), alias=alias)
+
+
+def _refuse_constant(text: str, reason: str) -> NoReturn:
+    refuse_query(
+        f"a condition on rows cannot compare with «{format_snippet(text)}», which {reason}.",
+        "Compare with one number of an answer, as in age > (SELECT AVG(age) FROM people); or ask for it "
+        "first, and write its value.",
+    )
 
 
 def _refuse_rows(query: exp.Expr) -> NoReturn:
@@ -141,6 +176,7 @@ class _Splitter:
     public_tables: set[str] = field(default_factory=set)
     common_names: set[str] = field(default_factory=set)
     kinds: dict[int, tuple[exp.Expr, SourceKind]] = field(default_factory=dict)
+    constants: dict[str, ConstantQuery] = field(default_factory=dict)
     selects: int = 0
 
     # -- Queries --------------------------------------------------------------------------------------------
@@ -354,7 +390,7 @@ class _Splitter:
     def _groups_by_person(self, select: exp.Select, common_tables: Commons) -> bool:
         if select.args.get("group") is None:
             return False
-        self._validate_sources(select)
+        self._validate_sources(select, common_tables)
         scope, _ = RowResolver(self.policy).resolve_from(select, common_tables)
         keys = resolve_group_keys(select, scope.has_column)
         return any(scope.find_person_source(key) is not None for key in keys)
@@ -363,7 +399,7 @@ class _Splitter:
         """Return True if FROM reads rows of people; refuse a SELECT that would show them."""
         if SourceKind.ROWS not in self._list_kinds(select, common_tables):
             return False
-        self._validate_sources(select)
+        self._validate_sources(select, common_tables)
         if self._find_select_kind(select, common_tables) is SourceKind.ROWS:
             for projection in select.expressions:  # an aggregate of another database reads as no aggregate
                 for node in projection.walk():
@@ -371,8 +407,9 @@ class _Splitter:
             _refuse_rows(select)
         return True
 
-    def _validate_sources(self, select: exp.Select) -> None:
+    def _validate_sources(self, select: exp.Select, common_tables: Commons) -> None:
         """Refuse what is not answered in FROM, JOIN and WHERE of an aggregation over rows."""
+        self._replace_constants(select, common_tables)
         for each in (select.args["from_"], *(select.args.get("joins") or []), select.args.get("where")):
             if each is not None:
                 validate_query(each)
@@ -406,6 +443,51 @@ class _Splitter:
                 suggest_names(table.name, self.policy.tables),
             )
         return SourceKind.PUBLIC if self.policy.tables[name].person == "none" else SourceKind.ROWS
+
+    # -- Constants that are released first ------------------------------------------------------------------
+
+    def _replace_constants(self, select: exp.Select, common_tables: Commons) -> None:
+        """Put constants in the place of subqueries in the conditions on rows of a SELECT and of its sources."""
+        while (written := _find_scalar_subquery(select.args.get("where"))) is not None:
+            written.replace(self._add_constant(written, common_tables))
+        for source in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])):
+            query, visible = source.this if isinstance(source, exp.Subquery) else None, common_tables
+            known = common_tables.get(fold_case(source.name)) if isinstance(source, exp.Table) else None
+            if known is not None:
+                query, visible = known.query, known.visible_tables
+            if isinstance(query, exp.Select) and query.args.get("from_") is not None:
+                visible = collect_common_tables(query, visible)
+                if SourceKind.ROWS in self._list_kinds(query, visible):
+                    self._replace_constants(query, visible)
+
+    def _add_constant(self, written: exp.Subquery, common_tables: Commons) -> ConstantNode:
+        """Return the constant that a subquery is; refuse one that is no single number computed of answers."""
+        text, query = format_snippet(written.this, LONGEST_WRITTEN), written.this
+        if not isinstance(query, exp.Select) or query.args.get("group") is not None:
+            _refuse_constant(text, "may have several rows")
+        if len(query.expressions) != 1 or query.find(exp.Star) in query.expressions:
+            _refuse_constant(text, "has several columns")
+        if self._find_kind(query, common_tables) is not SourceKind.ANSWER:
+            _refuse_constant(text, "aggregates no rows of people")
+        made = self.split_query(query.copy(), common_tables)
+        read = [each for each in common_tables.values() if each.released is not None]
+        if read:
+            own = made.args.get("with_")
+            tables = [_define_common_table(each) for each in read] + ([] if own is None else own.expressions)
+            made.set("with_", exp.With(expressions=tables))
+        names = [each.name for each in self.collection.cores]
+        tables_read = {each.name for each in made.find_all(exp.Table)}
+        if tables_read & self.public_tables:
+            _refuse_constant(text, "reads a public table")
+        found = ConstantQuery(
+            query=made, cores=tuple(name for name in names if name in tables_read), written=text
+        )
+        for name, known in self.constants.items():
+            if known.sql == found.sql:
+                return ConstantNode(this=name, written=text)
+        name = f"c{len(self.constants)}"
+        self.constants[name] = found
+        return ConstantNode(this=name, written=text)
 
     # -- Afterwards -----------------------------------------------------------------------------------------
 
