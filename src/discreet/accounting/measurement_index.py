@@ -86,32 +86,32 @@ class MeasurementIndex:
             )
         return reply
 
-    def add(self, entry: Entry, identities: Collection[str]) -> None:
-        """Add measurements to an entry that is reserved: those that depend on its first ones."""
+    def add(self, entry: Entry, identities: Collection[str], *, notes: Collection[str] = ()) -> None:
+        """Add measurements, and notes, to an entry that is reserved: those that depend on its first ones."""
 
         def add(transaction: LedgerTransaction) -> None:
-            for identity in identities:
+            for identity in (*identities, *notes):
                 self._insert(transaction, identity, entry.id)
 
         self.ledger.transact(add)
 
-    def note_shown(self, entry_id: int, shown: str) -> None:
-        """Note, once, which cells of an entry a question has shown, in words of the caller."""
+    def add_note(self, entry_id: int, note: str) -> None:
+        """Note something of an entry, once, in words of the caller that no identity, a hash, begins with."""
 
-        def note(transaction: LedgerTransaction) -> None:
-            self._insert(transaction, f"{SHOWN}{shown}", entry_id)
+        def write(transaction: LedgerTransaction) -> None:
+            self._insert(transaction, note, entry_id)
 
-        self.ledger.transact(note)
+        self.ledger.transact(write)
 
-    def list_shown(self, entry_id: int) -> list[str]:
-        """Return what was noted about the cells of an entry that questions have shown."""
+    def list_notes(self, entry_id: int, prefix: str) -> list[str]:
+        """Return the notes of an entry that begin with a prefix, without it."""
 
         def read(transaction: LedgerTransaction) -> list[str]:
             rows = transaction.rows.execute(
                 "SELECT identity FROM measurement WHERE analyst = :analyst AND entry = :entry",
                 {"analyst": self.analyst, "entry": entry_id},
             )
-            return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
+            return [identity.removeprefix(prefix) for (identity,) in rows if identity.startswith(prefix)]
 
         return self.ledger.read(read)
 

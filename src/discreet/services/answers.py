@@ -178,9 +178,7 @@ class Answer(ReleasedTable):
                 name: {"wrong": round(1 - self.confidence, 12), "rows": found.rows, "why": found.description}
                 for name, found in decisions.items()
             },
-            "constants": [
-                {"subquery": written, "value": value} for written, value in self.constants.items()
-            ],
+            "constants": [{"subquery": written, "value": value} for written, value in self.constants.items()],
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {

@@ -13,6 +13,8 @@ Means       Where the same was measured several times, or is measured again, the
 Slices      A stored measurement by month and disease serves a question about one disease: see
             `sql.measurement_slices`. Which cells a question has shown is noted where it was not all of them:
             an analyst who saw cells may ask about one because of its noise, and error bars say so.
+Constants   A statement that compares rows with an answer is measured for the value that was released then.
+            Asked again, it is answered for that value, although what is stored now would give another one.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -23,11 +25,12 @@ import hashlib
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.accounting.entries import Entry
-from discreet.accounting.measurement_index import MeasurementIndex
+from discreet.accounting.measurement_index import SHOWN, MeasurementIndex
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.combined_noise import get_looks
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
 
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
+CONSTANTS = "constants "
+"""What begins a note of the values of constants that an entry compares rows with."""
 MAX_CACHED_ENTRIES, MAX_CACHED_CHOICES = 64, 256
 
 
@@ -92,11 +97,36 @@ class MeasurementStore:
         What is `bought` is missing however precisely it is stored; it is combined with that. Constants of
         which everything is stored have values in what is found.
         """
-        found = self._find(plan, question, reuse, bought)
-        while plan.open_constants and (values := self._compute_constants(plan, found)):
-            plan = plan.fill_constants(values, self.policy)
-            found = self._find(plan, question, reuse, bought)
+        filled, found = plan, self._find(plan, question, reuse, bought)
+        while filled.open_constants and (values := self._compute_constants(filled, found)):
+            filled = filled.fill_constants(values, self.policy)
+            found = self._find(filled, question, reuse, bought)
+        if plan.open_constants and found.missing and not bought and reuse is not Reuse.NOTHING:
+            for values in self._list_former_constants(plan):
+                former = self._find(plan.fill_constants(values, self.policy), question, reuse, ())
+                if not former.missing:
+                    return former
         return found
+
+    def _list_former_constants(self, plan: QueryPlan) -> list[ConstantValues]:
+        """Return the values of constants with which the same statement was measured, the newest first."""
+        entries = [entry for _, entry in self.index.find([self._identify_statement(plan)])]
+        noted = [self.index.list_notes(entry, CONSTANTS) for entry in reversed(entries)]
+        return [
+            {name: None if value is None else Decimal(value) for name, value in json.loads(each).items()}
+            for notes in noted
+            for each in notes
+        ]
+
+    def _identify_statement(self, plan: QueryPlan) -> str:
+        """Return the identity of all measurements of a plan whose constants are open."""
+        own = sorted(
+            (core.table, name, self._complete(each))
+            for core in plan.cores
+            for name, each in core.identities.items()
+        )
+        constants = sorted((name, each.sql) for name, each in plan.split.constants.items())
+        return hashlib.sha256(repr((CONSTANTS, own, constants)).encode()).hexdigest()
 
     def _compute_constants(self, plan: QueryPlan, found: FoundMeasurements) -> ConstantValues:
         """Return the values of constants that follow from what is stored."""
@@ -186,7 +216,7 @@ class MeasurementStore:
         for each in [each for parts in found.stored.values() for each in parts if each.bought_pins]:
             if ShownCells(question=text, pins=each.pins) not in each.shown:
                 noted = json.dumps({"question": text, "pins": dict(each.pins)}, sort_keys=True)
-                self.index.note_shown(each.entry_id, noted)
+                self.index.add_note(each.entry_id, f"{SHOWN}{noted}")
 
     def _find_entries(self, identities: Iterable[str]) -> dict[str, list[int]]:
         """Return the ids of the entries that released these measurements, oldest first."""
@@ -267,8 +297,10 @@ class MeasurementStore:
     ) -> bytes:
         """Return what was measured as the bytes that its entry stores; index what was unknown before."""
         filled = self.fill_released(plan, found, measured)
-        if filled is not found:
-            self.index.add(entry, {filled.identities[name] for name in found.missing})
+        if plan.open_constants:
+            values = {name: None if each is None else str(each) for name, each in filled.constants.items()}
+            own = {filled.identities[name] for name in found.missing} | {self._identify_statement(plan)}
+            self.index.add(entry, own, notes=[f"{CONSTANTS}{json.dumps(values, sort_keys=True)}"])
         return self._serialize(filled, measured)
 
     def _serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
@@ -308,7 +340,7 @@ class MeasurementStore:
         """Return stored cells with what questions have shown, where the first one did not show all cells."""
         if not part.bought_pins:
             return part
-        noted = [json.loads(each) for each in self.index.list_shown(part.entry_id)]
+        noted = [json.loads(each) for each in self.index.list_notes(part.entry_id, SHOWN)]
         shown = [ShownCells(question=each["question"], pins=each["pins"]) for each in noted]
         return replace(part, shown=tuple(shown))
 

@@ -1,4 +1,4 @@
-"""Measure what a question lacks: core by core, those first whose answers are constants of others' conditions."""
+"""Measure what a question lacks: those cores first whose answers are constants of others' conditions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def measure_missing(
     done: set[str] = set()
     while True:
         ready = [
-            core
-            for core in plan.cores
-            if core.table not in done and not find_open_constants(core.question)
+            core for core in plan.cores if core.table not in done and not find_open_constants(core.question)
         ]
         names = [name for core in ready for name in core.charged_names if name in found.missing]
         for table, each in measure_cores(plan, engine, random, names).items():

@@ -234,7 +234,7 @@ def _require_number(table: pa.Table, written: str) -> None:
         is_kind(kinds[0]) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     ):
         raise RequestError(
-            f"ask: a condition on rows can compare with a number alone, and «{format_snippet(written)}» is none.",
+            f"ask: a condition on rows compares with numbers, and «{format_snippet(written)}» is none.",
             hint="Ask for it first, and write its value.",
         )
 

@@ -158,6 +158,11 @@ class QueryPlan:
         """Return the core that a measure is measured in."""
         return next(core for core in self.cores if output in core.outputs)
 
+    def compares_with(self, output: DecomposedMeasure) -> bool:
+        """Return True if a constant, which rows are compared with, may be computed of a measure."""
+        table = self.find_core(output).table
+        return any(table in each.cores for each in self.split.constants.values())
+
     @property
     def partition_selection(self) -> GroupSelection | None:
         return self.core.partition_selection

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.sql.expression_tree import Expression, Literal, ReleasedConstant
+from discreet.sql.expression_tree import Expression, Literal
 from discreet.sql.expression_types import (
     BOOLEAN,
     NULL,
@@ -40,8 +40,6 @@ def parse_constant(node: exp.Expression) -> Literal | None:
     """Return the constant of a literal node; None for other nodes."""
     if isinstance(node, exp.Null):
         return NOTHING
-    if isinstance(node, ConstantNode):
-        return ReleasedConstant(name=str(node.this), value=None, type=make_double_type())
     if isinstance(node, exp.Boolean):
         return Literal(value=bool(node.this), type=replace(BOOLEAN, is_nullable=False))
     if isinstance(node, exp.Literal) and node.is_string:

@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -80,7 +81,7 @@ def fill_core(core: CorePlan, values: ConstantValues, policy: Policy) -> CorePla
     question = replace(core.question, rows=_fill_rows(core.question.rows, values))
     filled = replace(core, question=question, bounding=replace(core.bounding, question=question))
     selections = {
-        name: filled.replan_selection(name, each.guarantee.epsilon, policy)
+        name: filled.replan_selection(name, Fraction(each.guarantee.epsilon), policy)
         for name, each in core.value_selections.items()
     }
     return replace(filled, value_selections=selections)

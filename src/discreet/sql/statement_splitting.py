@@ -9,8 +9,8 @@ has one core, COUNT(*) of people by sex, and the query
 over what is released for it. The query reads released tables, public tables, constants and its own
 subqueries, and nothing else: that is checked once more at the end, whatever was done before.
 
-A subquery in a condition on rows, `age > (SELECT AVG(age) FROM people)`, is a constant that is released first:
-see `released_constants`.
+A subquery in a condition on rows, age > (SELECT AVG(age) FROM people), is a constant that is released first:
+`released_constants`.
 
 Rows       what reads a table of people without aggregating over it (or totals it per person). It may only be
            in FROM of an aggregation; anywhere else the statement would show rows, and is refused.
@@ -30,6 +30,13 @@ from sqlglot import exp
 
 from discreet.core.policy import Policy
 from discreet.sql.aggregate_calls import aggregates_rows
+from discreet.sql.constant_subqueries import (
+    ConstantCollection,
+    define_common_tables,
+    find_constant_subquery,
+    require_single_number,
+    write_constant,
+)
 from discreet.sql.core_extraction import CoreCollection, CoreSelect
 from discreet.sql.empty_results import has_false_condition, is_probe, returns_no_rows
 from discreet.sql.key_domains import LARGEST, derive_group_domain
@@ -45,12 +52,16 @@ from discreet.sql.query_validation import refuse_statement, validate_query
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
 from discreet.sql.released_constants import ConstantQuery
 from discreet.sql.released_table_types import find_sql_type
-from discreet.sql.row_resolver import CommonTable, Commons, RowResolver, collect_common_tables, refuse_join_of_answer
+from discreet.sql.row_resolver import (
+    Commons,
+    RowResolver,
+    collect_common_tables,
+    refuse_join_of_answer,
+)
 from discreet.sql.select_clauses import OWN_NAME, resolve_group_keys
 from discreet.sql.sql_names import find_name, fold_case, split_alias
 
 MOST_SELECTS = 200
-LONGEST_WRITTEN = 500
 RELEASED_NAME = re.compile(r"r\d+", re.IGNORECASE)
 GENERATED = (exp.Values, exp.Unnest, exp.GenerateSeries)
 """Sources in FROM that are constants."""
@@ -109,7 +120,7 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
         refuse_statement(statement)
     splitter = _Splitter(policy)
     query = splitter.split_query(statement, {})
-    constants = splitter.constants
+    constants = splitter.constants.constants
     for each in (query, *(constant.query for constant in constants.values())):
         splitter.require_released_tables(each)
         validate_post_processing(each)
@@ -140,28 +151,6 @@ def _compile_declared_groups(core: Query, policy: Policy) -> str:
     return f"SELECT * FROM ({groups.statement}) AS d ORDER BY {names}"
 
 
-def _find_scalar_subquery(where: exp.Expr | None) -> exp.Subquery | None:
-    """Return a subquery that stands for one value in a condition, the outermost first."""
-    found = [] if where is None else where.find_all(exp.Subquery)
-    return next((each for each in found if each.arg_key != "query" and not each.alias), None)
-
-
-def _define_common_table(known: CommonTable) -> exp.CTE:
-    """Return the definition of a common table over what is released."""
-    assert known.released is not None
-    alias = known.alias.copy()
-    alias.set("this", exp.to_identifier(known.name, quoted=True))
-    return exp.CTE(this=known.released.copy(), alias=alias)
-
-
-def _refuse_constant(text: str, reason: str) -> NoReturn:
-    refuse_query(
-        f"a condition on rows cannot compare with «{format_snippet(text)}», which {reason}.",
-        "Compare with one number of an answer, as in age > (SELECT AVG(age) FROM people); or ask for it "
-        "first, and write its value.",
-    )
-
-
 def _refuse_rows(query: exp.Expr) -> NoReturn:
     hint = "Aggregate: SELECT COUNT(*) …, AVG(x) …, with GROUP BY."
     if query.args.get("group") is not None:
@@ -176,7 +165,7 @@ class _Splitter:
     public_tables: set[str] = field(default_factory=set)
     common_names: set[str] = field(default_factory=set)
     kinds: dict[int, tuple[exp.Expr, SourceKind]] = field(default_factory=dict)
-    constants: dict[str, ConstantQuery] = field(default_factory=dict)
+    constants: ConstantCollection = field(default_factory=ConstantCollection)
     selects: int = 0
 
     # -- Queries --------------------------------------------------------------------------------------------
@@ -447,8 +436,8 @@ class _Splitter:
     # -- Constants that are released first ------------------------------------------------------------------
 
     def _replace_constants(self, select: exp.Select, common_tables: Commons) -> None:
-        """Put constants in the place of subqueries in the conditions on rows of a SELECT and of its sources."""
-        while (written := _find_scalar_subquery(select.args.get("where"))) is not None:
+        """Put constants in the place of subqueries in conditions on rows, of a SELECT and of its sources."""
+        while (written := find_constant_subquery(select.args.get("where"))) is not None:
             written.replace(self._add_constant(written, common_tables))
         for source in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])):
             query, visible = source.this if isinstance(source, exp.Subquery) else None, common_tables
@@ -461,33 +450,13 @@ class _Splitter:
                     self._replace_constants(query, visible)
 
     def _add_constant(self, written: exp.Subquery, common_tables: Commons) -> ConstantNode:
-        """Return the constant that a subquery is; refuse one that is no single number computed of answers."""
-        text, query = format_snippet(written.this, LONGEST_WRITTEN), written.this
-        if not isinstance(query, exp.Select) or query.args.get("group") is not None:
-            _refuse_constant(text, "may have several rows")
-        if len(query.expressions) != 1 or query.find(exp.Star) in query.expressions:
-            _refuse_constant(text, "has several columns")
-        if self._find_kind(query, common_tables) is not SourceKind.ANSWER:
-            _refuse_constant(text, "aggregates no rows of people")
-        made = self.split_query(query.copy(), common_tables)
-        read = [each for each in common_tables.values() if each.released is not None]
-        if read:
-            own = made.args.get("with_")
-            tables = [_define_common_table(each) for each in read] + ([] if own is None else own.expressions)
-            made.set("with_", exp.With(expressions=tables))
-        names = [each.name for each in self.collection.cores]
-        tables_read = {each.name for each in made.find_all(exp.Table)}
-        if tables_read & self.public_tables:
-            _refuse_constant(text, "reads a public table")
-        found = ConstantQuery(
-            query=made, cores=tuple(name for name in names if name in tables_read), written=text
-        )
-        for name, known in self.constants.items():
-            if known.sql == found.sql:
-                return ConstantNode(this=name, written=text)
-        name = f"c{len(self.constants)}"
-        self.constants[name] = found
-        return ConstantNode(this=name, written=text)
+        """Return the constant that a subquery is; its cores come before the one that compares with it."""
+        query, text = written.this, write_constant(written)
+        is_answer = self._find_kind(query, common_tables) is SourceKind.ANSWER
+        require_single_number(query, is_answer=is_answer)
+        made = self.split_query(query, common_tables)
+        define_common_tables(made, common_tables)
+        return self.constants.add_constant(made, text, self.collection.cores, self.public_tables)
 
     # -- Afterwards -----------------------------------------------------------------------------------------
 
