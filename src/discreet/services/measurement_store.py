@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import SHOWN, MeasurementIndex
+from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.combined_noise import get_looks
@@ -110,7 +111,7 @@ class MeasurementStore:
 
     def _list_former_constants(self, plan: QueryPlan) -> list[ConstantValues]:
         """Return the values of constants with which the same statement was measured, the newest first."""
-        entries = [entry for _, entry in self.index.find([self._identify_statement(plan)])]
+        entries = [entry for _, entry in self.index.find([self.identify_statement(plan)])]
         noted = [self.index.list_notes(entry, CONSTANTS) for entry in reversed(entries)]
         return [
             {name: None if value is None else Decimal(value) for name, value in json.loads(each).items()}
@@ -118,7 +119,7 @@ class MeasurementStore:
             for each in notes
         ]
 
-    def _identify_statement(self, plan: QueryPlan) -> str:
+    def identify_statement(self, plan: QueryPlan) -> str:
         """Return the identity of all measurements of a plan whose constants are open."""
         own = sorted(
             (core.table, name, self._complete(each))
@@ -277,20 +278,31 @@ class MeasurementStore:
 
     def reserve(self, plan: QueryPlan, found: FoundMeasurements, text: str) -> Entry | None:
         """Charge what is missing; None if some of it has been released meanwhile, and is to be found."""
+        _, guarantee = plan.compute_charge(found.missing)
+        return self.reserve_several([(found, found.missing)], guarantee, text)
+
+    def reserve_several(
+        self,
+        wanted: Sequence[tuple[FoundMeasurements, Collection[str]]],
+        guarantee: Guarantee,
+        text: str,
+    ) -> Entry | None:
+        """Charge what is missing for several plans, of each the given names, as `reserve` does."""
         # two cores of one statement may be the same in other words
-        # of a core with open constants, what is measured is known once they are released
         missing = sorted(
             {
                 found.identities[name]
+                for found, names in wanted
                 for core in found.cores
+                # of a core with open constants, what is measured is known once they are released
                 if not find_open_constants(core.question)
                 for name in core.charged_names
-                if name in found.missing
+                if name in names
             }
         )
-        _, guarantee = plan.compute_charge(found.missing)
         key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
-        return self.index.reserve(key, text, guarantee, identities=missing, known=found.known_entries)
+        known = frozenset().union(*(found.known_entries for found, _ in wanted))
+        return self.index.reserve(key, text, guarantee, identities=missing, known=known)
 
     def index_and_serialize(
         self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores, entry: Entry
@@ -299,11 +311,12 @@ class MeasurementStore:
         filled = self.fill_released(plan, found, measured)
         if plan.open_constants:
             values = {name: None if each is None else str(each) for name, each in filled.constants.items()}
-            own = {filled.identities[name] for name in found.missing} | {self._identify_statement(plan)}
+            own = {filled.identities[name] for name in found.missing} | {self.identify_statement(plan)}
             self.index.add(entry, own, notes=[f"{CONSTANTS}{json.dumps(values, sort_keys=True)}"])
-        return self._serialize(filled, measured)
+        return self.serialize([(filled, measured)])
 
-    def _serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
+    def serialize(self, released: Sequence[tuple[FoundMeasurements, MeasuredCores]]) -> bytes:
+        """Return what was measured for some plans as the bytes that its entry stores."""
         return serialize_cores(
             [
                 (
@@ -312,6 +325,7 @@ class MeasurementStore:
                     measured[core.table],
                     found.finer_cores[core.table].pins if core.table in found.finer_cores else {},
                 )
+                for found, measured in released
                 for core in found.cores
                 if core.table in measured
             ]

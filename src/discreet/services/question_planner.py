@@ -6,8 +6,9 @@ allowed, is refused here, while a refusal costs nothing.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,14 +18,15 @@ from discreet.accounting.accountant import Accountant
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.engine import Engine, ValidatesStatements
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import Real
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import Real, require_positive
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.budget_units import compute_share
 from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
+from discreet.services.plan_batches import MAX_QUESTIONS, PlanBatch, combine_parts, divide_measurements
 from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
@@ -36,6 +38,8 @@ from discreet.sql.refusal import format_snippet
 from discreet.sql.released_table_types import build_released_schema
 
 MAX_TRIED_QUERIES = 1_000
+EPSILON_STEPS = 10**6
+"""An epsilon that is divided between questions is rounded down to so many parts of 1."""
 VERB = re.compile(r"^ask(?=[.:])")
 """The verb that the planner's refusals begin with."""
 
@@ -72,6 +76,73 @@ class QuestionPlanner:
         except RequestError as refusal:
             message = VERB.sub(verb, refusal.message)
             raise type(refusal)(message, hint=refusal.hint) from None
+
+    def plan_batch(
+        self,
+        requests: Sequence[QuestionRequest],
+        engine: Engine,
+        *,
+        verb: str,
+        epsilon: Real | None = None,
+    ) -> PlanBatch:
+        """Return the plan of several questions together; `epsilon` is the most to spend for all of them.
+
+        Each question gets the same part of it, as much as its price allows: what is measured for two of them
+        costs once.
+        """
+        require_parameter(
+            0 < len(requests) <= MAX_QUESTIONS, verb, "sql", len(requests), f"1 to {MAX_QUESTIONS} questions"
+        )
+        if epsilon is None:
+            return self._combine_plans(self._plan_all(requests, engine, verb))
+        require_positive(verb, "epsilon", epsilon)
+        most = Fraction(str(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
+        part = most / len(requests)
+        found = self._combine_plans(self._plan_all(_give_epsilon(requests, part), engine, verb))
+        price = sum(found.charges, Fraction(0))
+        if not 0 < price < most:
+            return found
+        larger = Fraction(math.floor(part * most / price * EPSILON_STEPS), EPSILON_STEPS)
+        other = self._combine_plans(self._plan_all(_give_epsilon(requests, max(part, larger)), engine, verb))
+        # stored measurements that are not precise enough for a larger epsilon are charged again
+        return other if sum(other.charges, Fraction(0)) <= most else found
+
+    def _plan_all(self, requests: Sequence[QuestionRequest], engine: Engine, verb: str) -> list[Plan]:
+        plans = []
+        for place, request in enumerate(requests, 1):
+            try:
+                if request.fresh:
+                    raise RequestError(
+                        f"{verb}: `fresh=` is for a question alone.", hint="Plan it by itself."
+                    )
+                plans.append(self.plan(request, engine, verb=verb))
+            except RequestError as refusal:
+                message = refusal.message.replace(f"{verb}: ", f"{verb}: statement {place}: ", 1)
+                raise type(refusal)(message, hint=refusal.hint) from None
+        return plans
+
+    def _combine_plans(self, plans: Sequence[Plan]) -> PlanBatch:
+        """Return the plan of several questions, each of which is planned."""
+        parts = divide_measurements(plans, self._measurement_store)
+        guarantee = combine_parts(parts)
+        spent = self._ledger.get_accountant(self._belief_scope)
+        before = after = spent.compute_belief()
+        fits = guarantee is None or self._ledger.has_room_for(self._analyst, guarantee)
+        share = Fraction(0)
+        if guarantee is not None:
+            share = compute_share(spent.compute_cost(guarantee), spent.limit)
+            after = spent.spend(guarantee).compute_belief() if fits else before
+        return PlanBatch(
+            plans=tuple(plans),
+            parts=parts,
+            guarantee=guarantee,
+            charges=tuple(each.charge[0] for each in parts),
+            belief_before=before,
+            belief_after=after,
+            fits=fits,
+            share=share,
+            uncovered=self._ledger.describe_uncovered(),
+        )
 
     def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
         spent = self._ledger.get_accountant(self._belief_scope)
@@ -225,6 +296,10 @@ def _require_valid_statements(plan: QueryPlan, engine: Engine) -> None:
     if isinstance(engine, ValidatesStatements):
         for statement in plan.statements:
             engine.validate(statement)
+
+
+def _give_epsilon(requests: Sequence[QuestionRequest], epsilon: Fraction) -> list[QuestionRequest]:
+    return [request.model_copy(update={"epsilon": epsilon}) for request in requests]
 
 
 def _require_number(table: pa.Table, written: str) -> None:
