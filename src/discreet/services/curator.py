@@ -331,11 +331,12 @@ class Curator(Closeable):
         answers = []
         for part in parts:
             proposal, found = part.plan, find_after(part.plan, self.measurement_store)
+            charged = proposal.query_plan.compute_charge(part.names)[0] if part.names else Fraction(0)
             if found.missing:  # it compares rows with an answer, which is known by now
                 bought = proposal.bought - {*part.names}
-                answers.append(self.ask(replace(proposal, bought=bought)))
+                answer = self.ask(replace(proposal, bought=bought))
+                answers.append(replace(answer, epsilon=answer.epsilon + float(charged)))
             else:
-                charged = proposal.query_plan.compute_charge(part.names)[0] if part.names else Fraction(0)
                 answers.append(self._answer(proposal, found, {}, charged=charged, entries=found.entries))
         return AnswerBatch(
             answers=tuple(answers),

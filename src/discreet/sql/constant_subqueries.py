@@ -15,6 +15,8 @@ from discreet.sql.released_constants import ConstantQuery
 from discreet.sql.row_resolver import Commons, CommonTable
 
 LONGEST_WRITTEN = 500
+SETS = (exp.In, exp.Any, exp.All, exp.Exists)
+"""What compares with all rows of a subquery."""
 
 
 @dataclass
@@ -43,7 +45,7 @@ class ConstantCollection:
 def find_constant_subquery(where: exp.Expr | None) -> exp.Subquery | None:
     """Return a subquery that stands for one value in a condition, the outermost first."""
     found = [] if where is None else where.find_all(exp.Subquery)
-    return next((each for each in found if each.arg_key != "query" and not each.alias), None)
+    return next((each for each in found if not isinstance(each.parent, SETS) and not each.alias), None)
 
 
 def write_constant(written: exp.Subquery) -> str:

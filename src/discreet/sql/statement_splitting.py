@@ -166,6 +166,7 @@ class _Splitter:
     common_names: set[str] = field(default_factory=set)
     kinds: dict[int, tuple[exp.Expr, SourceKind]] = field(default_factory=dict)
     constants: ConstantCollection = field(default_factory=ConstantCollection)
+    replaced: dict[int, exp.Select] = field(default_factory=dict)
     selects: int = 0
 
     # -- Queries --------------------------------------------------------------------------------------------
@@ -437,6 +438,9 @@ class _Splitter:
 
     def _replace_constants(self, select: exp.Select, common_tables: Commons) -> None:
         """Put constants in the place of subqueries in conditions on rows, of a SELECT and of its sources."""
+        if id(select) in self.replaced:  # common tables are referred to many times
+            return
+        self.replaced[id(select)] = select
         while (written := find_constant_subquery(select.args.get("where"))) is not None:
             written.replace(self._add_constant(written, common_tables))
         for source in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])):
