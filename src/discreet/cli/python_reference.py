@@ -35,6 +35,7 @@ MEMBERS = {
     "Policy": ("load", "draft", "fill", "blanks", "save"),
     "Curator": ("open", "open_policy", "check", "plan", "ask", "budget", "close"),
     "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
+    "PlanBatch": ("cost", "cost_alone", "belief_change", "to_json"),
     "Answer": (
         "measures",
         "rows",
@@ -45,6 +46,7 @@ MEMBERS = {
         "to_csv",
         "to_json",
     ),
+    "AnswerBatch": ("cost_sentence", "to_json"),
     "Anonymizer": ("fit", "list_minimal", "list_best"),
     "Release": ("write", "to_arrow", "to_pandas", "to_polars", "warnings", "describe_level"),
     "AttackEvaluation": (
@@ -64,7 +66,11 @@ MEMBERS = {
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
     "TrainedModel": ("model",),
 }
-HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
+HIDDEN_FIELDS = {
+    "Stream": {"answerer", "curator"},
+    "Plan": {"query_plan", "key", "plan_at"},
+    "PlanBatch": {"parts", "guarantee"},
+}
 """Fields of dataclasses that serve the services alone."""
 WITHOUT_FIELDS = ("Release", "Promise")
 INTRODUCTION = (

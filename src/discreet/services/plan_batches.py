@@ -38,7 +38,7 @@ MAX_QUESTIONS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPart:
-    """What is measured for one question of a batch: the names that no other question measures better."""
+    """The measurements of one question of a batch: those that no other question measures better."""
 
     plan: Plan
     found: FoundMeasurements
