@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(
 def test_a_file_in_another_format_is_refused_and_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
     (tmp_path / name.partition("#")[0]).write_text("Ada, 30")
     with pytest.raises(
-        RequestError, match="cannot be read in the format of its suffix|is not a DuckDB file"
+        RequestError, match=r"cannot be read in the format of its suffix|is not a DuckDB file"
     ) as caught:
         prepare_store(visits_of(tmp_path / name), tmp_path / "store")
     assert "Ada" not in str(caught.value)
