@@ -162,7 +162,8 @@ def test_a_fault_keeps_the_charge_of_what_was_reserved(
 def test_two_at_once_are_charged_once(curator: Curator) -> None:
     batches = [curator.plan([BY_SEX, BY_TOWN], epsilon=0.4) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda each: curator.ask(each), batches))
+        work = [pool.submit(curator.ask, each) for each in batches]
+        found = [each.result() for each in work]
     assert sorted(each.epsilon for each in found) == [0, pytest.approx(0.4)]
     assert [each.rows for each in found[0]] == [each.rows for each in found[1]]
 
