@@ -105,3 +105,8 @@ def test_what_is_refused_charges_nothing(
 )
 def test_statements_are_what_is_between_semicolons(text: str, statements: list[str]) -> None:
     assert split_statements(text) == statements
+
+
+def test_a_file_that_is_missing_is_named(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert discreet("plan", "nowhere.sql", "-p", policy) == 2
+    assert "no file nowhere.sql" in capsys.readouterr().err

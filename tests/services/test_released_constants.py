@@ -12,6 +12,7 @@ import pytest
 from discreet.core.errors import EngineFault, RequestError
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
+from discreet.services.work_limits import WorkLimits
 from tests.conftest import seeded
 
 POLICY = {
@@ -248,3 +249,34 @@ def test_the_error_of_what_rows_are_compared_with_is_planned(curator: Curator) -
     assert (inner.name, outer.name) == ("count (compared with)", "count")
     assert inner.error95 is not None
     assert outer.error95 is not None
+
+
+def test_an_error_is_bought_around_a_value_that_is_stored(curator: Curator) -> None:
+    curator.ask(AVERAGE, epsilon=0.2)
+    planned = curator.plan(ABOVE, within=20)
+    answer = curator.ask(planned)
+    assert answer.epsilon == pytest.approx(planned.cost)
+    assert answer.epsilon < curator.plan(ABOVE, within=20, fresh=True).cost
+    assert curator.ask(ABOVE, within=20).epsilon == 0
+    assert curator.ask(ABOVE, free=True).rows == answer.rows
+
+
+def test_groups_may_be_selected_beyond_a_released_value() -> None:
+    columns = {"age": (17, 90), "town": "text"}
+    policy = {
+        "promise": {"prior": "1%", "posterior": "60%", "tail": 1e-6},
+        "tables": {"people": {"columns": columns}},
+    }
+    rows = pa.table({"age": TABLES["people"]["age"], "town": ["a", "b"] * (ROWS // 2)})
+    question = f"SELECT town, COUNT(*) AS n FROM people WHERE age > ({AVERAGE}) GROUP BY town ORDER BY town"
+    with Curator(policy, tables={"people": rows}, ledger=":memory:", random=seeded(3)) as curator:
+        first, again = (curator.ask(question, epsilon=1.5) for _ in range(2))
+    assert [town for town, _ in first.rows] == ["a", "b"]
+    assert (again.epsilon, again.rows) == (0, first.rows)
+
+
+def test_the_fixed_time_has_room_for_what_is_computed_in_between(curator: Curator) -> None:
+    limits = WorkLimits(policy=curator.policy)
+    plain = curator.plan("SELECT COUNT(*) FROM people WHERE age > 40", epsilon=1).query_plan
+    compared = curator.plan(ABOVE, epsilon=1).query_plan
+    assert limits.compute_fixed_time(compared) >= limits.compute_fixed_time(plain) + 1

@@ -14,14 +14,18 @@ MAX_BYTES = 1 << 20
 
 
 def find_question_file(text: str) -> Path | None:
-    """Return the file that a question names: a path that ends in .sql and exists; None for a statement."""
+    """Return the file that a question names, a path that ends in .sql; None for a statement."""
     if not text.lower().endswith(SUFFIX) or "\n" in text:
         return None
     path = Path(text)
     try:
-        return path if path.is_file() else None
+        if path.is_file():
+            return path
     except OSError:  # too long for a path, or not readable
         return None
+    if len(text.split()) == 1:
+        raise RequestError(f"ask: there is no file {path}.", hint="Name a file of SQL, or ask a question.")
+    return None
 
 
 def read_questions(path: Path, request: QuestionRequest) -> tuple[list[QuestionRequest], Real | None]:

@@ -424,9 +424,7 @@ class Curator(Closeable):
                 proposal,
                 found,
                 lambda found: run_with_deadline(
-                    lambda: measure_missing(
-                        plan, found, self._engine, self._random, self.policy, query_released_tables
-                    )
+                    lambda: measure_missing(plan, found, self._engine, self._random, self.policy)
                 ),
             )
             entries = (*found.entries, *([] if entry is None else [entry.number]))
@@ -445,7 +443,13 @@ class Curator(Closeable):
         """Return the answer that follows from what is stored and what was measured now."""
         plan = found.apply_noise(proposal.query_plan, self.policy, proposal.text)
         release = self._computed_answers.get_or_compute(
-            (proposal.key, plan.was_shown, found.sources, max(entries) if measured else None),
+            (
+                proposal.key,
+                plan.was_shown,
+                found.sources,
+                tuple(plan.constants.items()),
+                max(entries) if measured else None,
+            ),
             lambda: compute_answer(plan, found.combine(measured), query_released_tables, self.public_engine),
             is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
         )

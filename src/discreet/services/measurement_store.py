@@ -33,12 +33,12 @@ from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import SHOWN, MeasurementIndex
 from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
-from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
 from discreet.services.policy_version import compute_policy_version
+from discreet.services.question_measurement import compute_constant
 from discreet.services.question_request import Reuse
 from discreet.services.stored_measurements import (
     ShownCells,
@@ -133,9 +133,7 @@ class MeasurementStore:
         """Return the values of constants that follow from what is stored."""
         stored = found.combine_available({})
         key = (plan.release_key, tuple(stored), tuple(plan.constants.items()), found.sources)
-        return self._constants.get_or_compute(
-            key, lambda: compute_constants(plan, stored, query_released_tables)
-        )
+        return self._constants.get_or_compute(key, lambda: compute_constants(plan, stored, compute_constant))
 
     def fill_released(
         self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores

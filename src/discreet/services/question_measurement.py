@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import pyarrow as pa
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.engines.released_queries import query_released_tables
 from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.work_limits import CONSTANT_SECONDS
 from discreet.sql.plan_execution import compute_constants, measure_cores
 from discreet.sql.planner import QueryPlan
 from discreet.sql.released_constants import find_open_constants
-from discreet.sql.releases import MeasuredCore, MeasuredCores, PostProcessor
+from discreet.sql.releases import MeasuredCore, MeasuredCores
+
+
+def compute_constant(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
+    """Return the answer of a constant's query; it has less time than an answer, since others wait for it."""
+    return query_released_tables(sql, released, seconds=CONSTANT_SECONDS)
 
 
 def measure_missing(
@@ -20,7 +30,6 @@ def measure_missing(
     engine: Engine,
     random: Randomness,
     policy: Policy,
-    post_process: PostProcessor,
 ) -> MeasuredCores:
     """Return the released measurements that were missing, with the constants that rows were compared with."""
     plan = replace(plan, cores=found.cores, finer_cores=found.finer_cores, constants=found.constants)
@@ -37,5 +46,5 @@ def measure_missing(
         if not plan.open_constants:
             return released
         known = replace(found, cores=tuple(core for core in plan.cores if core.table in done))
-        values = compute_constants(plan, known.combine_available(released), post_process)
+        values = compute_constants(plan, known.combine_available(released), compute_constant)
         plan = plan.fill_constants(values, policy)
