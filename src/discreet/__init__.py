@@ -47,10 +47,8 @@ if TYPE_CHECKING:
     from discreet.core.errors import InvalidParameterError as InvalidParameterError
     from discreet.core.errors import ModelNotMetError as ModelNotMetError
     from discreet.core.errors import RequestError as RequestError
-    from discreet.services.answer_batches import AnswerBatch as AnswerBatch
     from discreet.services.answers import Answer as Answer
     from discreet.services.curator import Curator as Curator
-    from discreet.services.plan_batches import PlanBatch as PlanBatch
     from discreet.services.plans import Plan as Plan
     from discreet.services.policy_model import Policy as Policy
 
@@ -61,9 +59,7 @@ _HOMES = {
     "Policy": "discreet.services.policy_model",
     "Curator": "discreet.services.curator",
     "Plan": "discreet.services.plans",
-    "PlanBatch": "discreet.services.plan_batches",
     "Answer": "discreet.services.answers",
-    "AnswerBatch": "discreet.services.answer_batches",
     "Anonymizer": "discreet.api.anonymizer",
     "Release": "discreet.api.anonymizer",
     "ask": "discreet.api.charged_verbs",
@@ -95,7 +91,6 @@ __all__ = [
     "AlreadyRunningError",
     "Anonymizer",
     "Answer",
-    "AnswerBatch",
     "BudgetError",
     "BusyError",
     "Curator",
@@ -105,7 +100,6 @@ __all__ = [
     "InvalidParameterError",
     "ModelNotMetError",
     "Plan",
-    "PlanBatch",
     "Policy",
     "Promise",
     "Release",

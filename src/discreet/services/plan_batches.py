@@ -57,19 +57,22 @@ class BatchPart:
 class PlanBatch:
     """The plan of several questions: one price, and the belief after all of them.
 
-    `plans` are those of the questions, each as if it were asked alone; `charges` are their parts of the
-    price. `fits` is whether the remaining budget allows all of them, `share` the share of the promise.
+    `plans` are those of the questions; `charges` are their parts of the price, `costs_alone` their prices
+    one by one. `fits` is whether the remaining budget allows all of them, `share` the share of the promise.
+    `finer_statements` are answered from finer counts, which cost less than each of them.
     """
 
     plans: tuple[Plan, ...]
     parts: tuple[BatchPart, ...] = field(repr=False)
     guarantee: Guarantee | None = field(repr=False)
     charges: tuple[Fraction, ...]
+    costs_alone: tuple[float, ...]
     belief_before: Belief
     belief_after: Belief
     fits: bool
     share: Fraction
     uncovered: str = ""
+    finer_statements: frozenset[int] = frozenset()
 
     @property
     def text(self) -> str:
@@ -84,7 +87,7 @@ class PlanBatch:
     @property
     def cost_alone(self) -> float:
         """The sum of what the questions would cost one by one, if none knew of the others."""
-        return math.fsum(plan.cost for plan in self.plans)
+        return math.fsum(self.costs_alone)
 
     @property
     def repeated(self) -> bool:
@@ -104,8 +107,9 @@ class PlanBatch:
 
     def describe_charge(self, place: int) -> str:
         """Return the part of the price of a question, in a few words."""
+        finer = ", for finer counts that others are sums of" if place in self.finer_statements else ""
         if self.charges[place]:
-            return f"epsilon {format_number(float(self.charges[place]))}"
+            return f"epsilon {format_number(float(self.charges[place]))}{finer}"
         plan = self.plans[place]
         return plan.cost_sentence if plan.repeated else "nothing: another question here measures it"
 
@@ -155,8 +159,14 @@ class PlanBatch:
                 "uncovered": self.uncovered or None,
             },
             "statements": [
-                {**plan.to_json(), "sql": plan.text, "epsilon": float(charge), "epsilon_alone": plan.cost}
-                for plan, charge in zip(self.plans, self.charges, strict=True)
+                {
+                    **plan.to_json(),
+                    "sql": plan.text,
+                    "epsilon": float(charge),
+                    "epsilon_alone": self.costs_alone[place],
+                    "finer_counts": place in self.finer_statements,
+                }
+                for place, (plan, charge) in enumerate(zip(self.plans, self.charges, strict=True))
             ],
         }
 

@@ -24,12 +24,14 @@ from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.budget_units import compute_share
+from discreet.services.finer_counts import FinerOffer, list_finer_offers
 from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plan_batches import MAX_QUESTIONS, PlanBatch, combine_parts, divide_measurements
 from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
+from discreet.sql.accuracy import list_comparable_errors
 from discreet.sql.plan_execution import build_empty_constant, build_empty_release
 from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
@@ -37,7 +39,7 @@ from discreet.sql.query_parser import parse_statement
 from discreet.sql.refusal import format_snippet
 from discreet.sql.released_table_types import build_released_schema
 
-MAX_TRIED_QUERIES = 1_000
+MAX_TRIED_QUERIES, MAX_TRIED_OFFERS = 1_000, 3
 EPSILON_STEPS = 10**6
 """An epsilon that is divided between questions is rounded down to so many parts of 1."""
 VERB = re.compile(r"^ask(?=[.:])")
@@ -93,9 +95,17 @@ class QuestionPlanner:
         require_parameter(
             0 < len(requests) <= MAX_QUESTIONS, verb, "sql", len(requests), f"1 to {MAX_QUESTIONS} questions"
         )
+        if epsilon is not None:
+            require_positive(verb, "epsilon", epsilon)
+        found = self._divide_epsilon(requests, engine, verb, epsilon)
+        return self._choose_finer(requests, found, engine)
+
+    def _divide_epsilon(
+        self, requests: Sequence[QuestionRequest], engine: Engine, verb: str, epsilon: Real | None
+    ) -> PlanBatch:
+        """Return the plan of several questions that divide an epsilon, or have each their own."""
         if epsilon is None:
             return self._combine_plans(self._plan_all(requests, engine, verb))
-        require_positive(verb, "epsilon", epsilon)
         most = Fraction(str(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
         part = most / len(requests)
         found = self._combine_plans(self._plan_all(_give_epsilon(requests, part), engine, verb))
@@ -106,6 +116,40 @@ class QuestionPlanner:
         other = self._combine_plans(self._plan_all(_give_epsilon(requests, max(part, larger)), engine, verb))
         # stored measurements that are not precise enough for a larger epsilon are charged again
         return other if sum(other.charges, Fraction(0)) <= most else found
+
+    def _choose_finer(
+        self, requests: Sequence[QuestionRequest], found: PlanBatch, engine: Engine
+    ) -> PlanBatch:
+        """Return the plan in which some counts are sums of finer ones, if that costs less."""
+        offers = [
+            (offer.estimate_price(found.charges), place, offer)
+            for place, offer in enumerate(list_finer_offers(found.plans, self._policy))
+        ]
+        base = found
+        for _, _, offer in sorted(offers, key=lambda each: each[:2])[:MAX_TRIED_OFFERS]:
+            plans = self._plan_finer(requests, base.plans, offer, engine)
+            made = None if plans is None else self._combine_plans(plans)
+            if made is not None and made.cost < found.cost:
+                finer = frozenset(offer.statements)
+                found = replace(made, costs_alone=base.costs_alone, finer_statements=finer)
+        return found
+
+    def _plan_finer(
+        self, requests: Sequence[QuestionRequest], plans: Sequence[Plan], offer: FinerOffer, engine: Engine
+    ) -> list[Plan] | None:
+        """Return the plans with an offer taken; None if an error that is stated would be wider."""
+        made = list(plans)
+        for place, sql in offer.statements.items():
+            update = {"sql": sql, "epsilon": offer.epsilon, "within": None}
+            try:
+                request = requests[place].model_copy(update=update)
+                finer = self._plan(request, engine, plans[place].text)
+            except RequestError:  # too many cells
+                return None
+            if not _states_no_wider(finer, plans[place]):
+                return None
+            made[place] = finer
+        return made
 
     def _plan_all(self, requests: Sequence[QuestionRequest], engine: Engine, verb: str) -> list[Plan]:
         plans = []
@@ -137,6 +181,7 @@ class QuestionPlanner:
             parts=parts,
             guarantee=guarantee,
             charges=tuple(each.charge[0] for each in parts),
+            costs_alone=tuple(each.cost for each in plans),
             belief_before=before,
             belief_after=after,
             fits=fits,
@@ -144,12 +189,13 @@ class QuestionPlanner:
             uncovered=self._ledger.describe_uncovered(),
         )
 
-    def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
+    def _plan(self, request: QuestionRequest, engine: Engine, asked: str | None = None) -> Plan:
+        """Return the plan of a request; `asked` is the question that the ledger records, if not its own."""
         spent = self._ledger.get_accountant(self._belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
-        text = _write_question(request)
+        text = _write_question(request) if asked is None else asked
         purchase = self._choose_purchase(request, priced, spent, text)
         made, reuse, bought = purchase.plan, purchase.reuse, purchase.bought
         self._work_limits.require_within_limits(made)
@@ -300,6 +346,17 @@ def _require_valid_statements(plan: QueryPlan, engine: Engine) -> None:
 
 def _give_epsilon(requests: Sequence[QuestionRequest], epsilon: Fraction) -> list[QuestionRequest]:
     return [request.model_copy(update={"epsilon": epsilon}) for request in requests]
+
+
+def _states_no_wider(finer: Plan, plan: Plan) -> bool:
+    """Return True if a plan states the same errors as another, or narrower ones."""
+    own, others = (list_comparable_errors(each.stated_plan) for each in (finer, plan))
+    kinds = [each.stated_plan.column_errors.interval_kinds for each in (finer, plan)]
+    return (
+        own.keys() == others.keys()
+        and kinds[0] == kinds[1]
+        and all(error <= others[name] for name, error in own.items())
+    )
 
 
 def _require_number(table: pa.Table, written: str) -> None:
