@@ -206,7 +206,7 @@ class Ledger(Closeable):
 
     def record_fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
-        require_incident("fault", incident)
+        require_incident("record_fault", incident)
         return self._finish_entry(entry, "fault", lambda each: each.record_fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:

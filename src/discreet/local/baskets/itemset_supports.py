@@ -164,7 +164,9 @@ class ItemsetSupports:
         """Return the itemset in order, and the value of each pattern for the excess of `estimate_excess`."""
         (row,) = self._require_itemsets([list(itemset)]).tolist()
         within = len(given) > 0 and set(given) < set(row)
-        require_parameter(within, "rest", "given", "other items", "some of the itemset's items, but not all")
+        require_parameter(
+            within, "estimate_excess", "given", "other items", "some of the itemset's items, but not all"
+        )
         part = sum(1 << row.index(item) for item in set(given))
         return np.array([row]), self._compute_pattern_values(
             len(row)
@@ -180,12 +182,12 @@ class ItemsetSupports:
         rows = np.asarray(itemsets)
         holds = rows.ndim == 2 and rows.size > 0 and rows.dtype.kind in "iu"
         require_parameter(
-            holds, "supports", "itemsets", "something else", "rows of items, equally many in each"
+            holds, "estimate_each", "itemsets", "something else", "rows of items, equally many in each"
         )
         self.operator.require_itemset_size(rows.shape[1])
         require_parameter(
             rows.shape[1] <= MAX_ITEMSET_SIZE,
-            "supports",
+            "estimate_each",
             "itemsets",
             f"{rows.shape[1]} items",
             f"at most {MAX_ITEMSET_SIZE}",
@@ -193,12 +195,12 @@ class ItemsetSupports:
         most = self.operator.items - 1
         inside = int(rows.min()) >= 0 and int(rows.max()) <= most
         require_parameter(
-            inside, "supports", "itemsets", "an item outside of the domain", f"items from 0 to {most}"
+            inside, "estimate_each", "itemsets", "an item outside of the domain", f"items from 0 to {most}"
         )
         ordered = np.sort(rows.astype(np.int64), axis=1)
         distinct = bool(np.all(np.diff(ordered, axis=1) > 0))
         require_parameter(
-            distinct, "supports", "itemsets", "an item twice", "different items in each itemset"
+            distinct, "estimate_each", "itemsets", "an item twice", "different items in each itemset"
         )
         return ordered
 

@@ -114,7 +114,7 @@ def estimate_reports(request: EstimateRequest) -> list[EstimateResult]:
 
 def _estimate_store_file(request: EstimateRequest) -> list[EstimateResult]:
     if request.operator is not None:
-        raise RequestError("The store of a survey carries its operators.", hint="Leave `operator=` out.")
+        raise RequestError("A survey's store records its operators.", hint="Leave `operator=` out.")
     with ReportStore.open_readonly(Path(request.reports)) as store:
         return estimate_store(store, request.confidence)
 
