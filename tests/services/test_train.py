@@ -170,7 +170,7 @@ def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixt
         (
             ("tree", "people", "--target", "ill", "--epsilon", "1", "--log", "smoker"),
             2,
-            "smoker is no number",
+            "log scale does not apply to smoker",
         ),
     ],
 )
