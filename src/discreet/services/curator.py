@@ -364,7 +364,7 @@ class Curator(Closeable):
                 )
                 entries = (*found.entries, *([] if entry is None else [entry.number]))
                 charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
-            plan = found.apply_noise(plan, self.policy, proposal.text)
+            plan = self.measurement_store.apply_noise(plan, found, proposal.text)
             release = self._computed_answers.get_or_compute(
                 (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
                 lambda: compute_answer(
