@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.engines import released_query_worker
-from discreet.engines.released_query_worker import ROWS, TOO_LARGE
-from discreet.engines.worker_process import WorkerPool, table_from_bytes, table_to_bytes
+from discreet.engines.released_query_worker import REFUSED, TOO_LARGE
+from discreet.engines.worker_process import WorkerPool, table_from_bytes
 
 SECONDS = 10.0
 LONGEST_MESSAGE = 200
@@ -47,15 +47,16 @@ def query_released_tables(
     [{'n': 2}]
     """
     head = json.dumps({"sql": sql, "tables": list(released), "seconds": seconds}).encode()
-    answer = _open_workers(os.getpid()).exchange(head, *map(table_to_bytes, released.values()))
-    if answer is None or answer == TOO_LARGE:
+    answer = _open_workers(os.getpid()).exchange(head, *released.values())
+    status = b"" if answer is None else answer.slice(0, 1).to_pybytes()
+    if answer is None or status == TOO_LARGE:
         raise ReleasedQueryError(
             "ask: what is computed from the released values takes too much time or memory.",
             hint="Compute less of it in one question.",
         )
-    if answer[:1] == ROWS:
-        return table_from_bytes(answer[1:])
-    raise _build_error(answer[1:].decode(errors="replace"))
+    if status == REFUSED:
+        raise _build_error(answer.slice(1).to_pybytes().decode(errors="replace"))
+    return table_from_bytes(answer)
 
 
 @cache
