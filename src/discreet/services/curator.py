@@ -374,6 +374,7 @@ class Curator(Closeable):
             )
             table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
             self.measurement_store.note_shown(found, proposal.text)
+        belief, sentence = self.ledger.state_belief(analyst=self.belief_scope)
         return build_answer(
             plan,
             table,
@@ -381,8 +382,8 @@ class Curator(Closeable):
             kinds,
             charged=charged,
             entries=entries,
-            belief=self.ledger.compute_belief(analyst=self.belief_scope),
-            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+            belief=belief,
+            sentence=sentence,
         )
 
     def charge_and_release(
