@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
 from discreet.engines.worker_process import (
     limit_memory,
@@ -27,6 +28,11 @@ DATABASE_MEMORY = "1GiB"
 MAX_CELLS = 50_000_000
 REFUSED, TOO_LARGE = b"x", b"l"
 MOST_INTEGER = 2**63 - 1
+SESSION_FUNCTIONS = {
+    *("current_catalog", "current_date", "current_localtime", "current_localtimestamp", "current_role"),
+    *("current_schema", "current_time", "current_timestamp", "current_user", "localtime", "localtimestamp"),
+    *("session_user", "user"),
+}
 SHOWN_TYPES = (
     (pa.types.is_integer, pa.int64()),
     (pa.types.is_boolean, pa.bool_()),
@@ -58,8 +64,24 @@ def _open_database() -> duckdb.DuckDBPyConnection:
     connection.execute("SET threads = 1")
     connection.execute(f"SET memory_limit = '{DATABASE_MEMORY}'")
     connection.execute("SET GLOBAL error_on_division_by_zero = false")
+    _shadow_functions(connection)
     lock_down_connection(connection)
     return connection
+
+
+def _shadow_functions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make every function of chance, time or state fail.
+
+    The planner refuses them by name. But DuckDB reads a name that is no column, even a quoted one, as a
+    function without parentheses if there is one, such as "current_timestamp".
+    """
+    found = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() "
+        "WHERE stability IN ('VOLATILE', 'CONSISTENT_WITHIN_QUERY') AND function_name <> 'error'"
+    )
+    for name in sorted({name for (name,) in found.fetchall()} | SESSION_FUNCTIONS):
+        message = quote_literal(f"the answer has no column {name}")
+        connection.execute(f"CREATE MACRO {quote_identifier(name)}() AS error({message})")
 
 
 def _answer_query(

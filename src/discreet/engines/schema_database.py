@@ -27,9 +27,7 @@ class SchemaDatabase:
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Sequence[str]) -> None:
         told = json.dumps([list(tables), list(macros)]).encode()
-        self._workers = WorkerPool(
-            schema_database_worker.__name__, [str(SECONDS)], [told, *tables.values()]
-        )
+        self._workers = WorkerPool(schema_database_worker.__name__, [str(SECONDS)], [told, *tables.values()])
 
     def run(self, sql: str) -> pa.Table:
         """Return the rows of one SELECT."""

@@ -25,7 +25,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ SHARED_FROM = 1 << 17 if hasattr(os, "memfd_create") else sys.maxsize
 SEALS = 0x7
 """What cannot be done with shared memory that is sent: seal it otherwise, shrink it, let it grow."""
 WRITE_SEAL = 0x8
-Message = bytes | pa.Table
+Message: TypeAlias = bytes | pa.Table
 
 
 # -- Messages -----------------------------------------------------------------------------------------------

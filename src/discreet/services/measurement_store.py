@@ -142,9 +142,7 @@ class MeasurementStore:
         """Return the plan with the noise that its measurements will have, so that it states their errors."""
         shown = tuple(each.was_shown(question) for parts in found.stored.values() for each in parts)
         key = (plan, found.sources, found.missing, shown)
-        return self._stated_plans.get_or_compute(
-            key, lambda: found.apply_noise(plan, self.policy, question)
-        )
+        return self._stated_plans.get_or_compute(key, lambda: found.apply_noise(plan, self.policy, question))
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
         """Note which cells a question shows of entries of which not everything was shown at first."""

@@ -18,7 +18,7 @@ from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
-from discreet.engines.released_queries import query_released_tables
+from discreet.engines.released_queries import ReleasedQueryTooLargeError, try_released_query
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.budget_units import compute_share
@@ -33,6 +33,7 @@ from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 from discreet.sql.released_table_types import build_released_schema
+from discreet.sql.releases import Release
 
 MAX_TRIED_QUERIES = 1_000
 VERB = re.compile(r"^ask(?=[.:])")
@@ -62,7 +63,7 @@ class QuestionPlanner:
         self._answer_cache, self._measurement_store = answer_cache, measurement_store
         self._work_limits = work_limits
         self._pricing = QuestionPricing(policy, promise)
-        self._tried_queries: BoundedCache[str, bool] = BoundedCache(MAX_TRIED_QUERIES)
+        self._tried_queries: BoundedCache[str, Release] = BoundedCache(MAX_TRIED_QUERIES)
         self._prepared_plans: BoundedCache[QueryPlan, QueryPlan] = BoundedCache(MAX_CACHED_PLANS)
 
     def plan(self, request: QuestionRequest, engine: Engine, *, verb: str) -> Plan:
@@ -123,7 +124,7 @@ class QuestionPlanner:
         )
 
     def _prepare(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
-        """Return the plan as it is measured; refuse one that takes too long, or that the engine cannot run."""
+        """Return the plan as it is measured; refuse one that takes too long or cannot run."""
         prepared = self._prepared_plans.get_or_compute(plan, lambda: self._prepare_anew(plan, engine))
         _require_valid_statements(prepared, engine)
         return prepared
@@ -173,27 +174,20 @@ class QuestionPlanner:
         stated = self._measurement_store.apply_noise(plan, found, text)
         if plan.question is not None:
             return plan, stated  # typed, stage by stage
-        if self._is_valid_over_empty_tables(stated, raises=False):
-            return plan, stated
-        plan, stated = (replace(each, carries_errors=False) for each in (plan, stated))
-        self._is_valid_over_empty_tables(stated, raises=True)
+        try:
+            self._try_over_empty_tables(stated)
+        except ReleasedQueryTooLargeError:
+            raise  # it would take as long without errors
+        except RequestError:
+            plan, stated = (replace(each, carries_errors=False) for each in (plan, stated))
+            self._try_over_empty_tables(stated)
         return plan, stated
 
-    def _is_valid_over_empty_tables(self, plan: QueryPlan, *, raises: bool) -> bool:
-        """Return True if post-processing does not fail; raise its error if it does and `raises`."""
+    def _try_over_empty_tables(self, plan: QueryPlan) -> None:
+        """Raise the error of post-processing that fails; what does not is tried once."""
         schemas = [build_released_schema(core) for core in plan.split.cores.values()]
         tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)}"
-
-        def try_query() -> bool:
-            try:
-                build_empty_release(plan, query_released_tables)
-            except RequestError:
-                if raises:
-                    raise
-                return False
-            return True
-
-        return self._tried_queries.get_or_compute(tried, try_query)
+        self._tried_queries.get_or_compute(tried, lambda: build_empty_release(plan, try_released_query))
 
     def _find_stored_alone(self, plan: QueryPlan, text: str) -> FoundMeasurements | None:
         """Return the stored measurements that answer a question, however wide their noise; None without."""

@@ -118,9 +118,7 @@ class ErrorPlan:
         if limit is not None:
             assert query.endswith(f"LIMIT {FORM_LIMIT}")
             query = f"{query.removesuffix(str(FORM_LIMIT))}{limit}"
-        columns = tuple(
-            replace(each, name=name) for each, name in zip(self.columns, names, strict=True)
-        )
+        columns = tuple(replace(each, name=name) for each, name in zip(self.columns, names, strict=True))
         return replace(self, query=query, columns=columns)
 
 
