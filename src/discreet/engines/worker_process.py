@@ -146,7 +146,7 @@ class WorkerProcess:
         with remote:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, *arguments],
-                stdin=remote,
+                stdin=remote.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
