@@ -1,7 +1,7 @@
 """Answers from the store: the curator's time, the rate over the PostgreSQL wire, and post-processing.
 
 A machine may do other work beside: the curator's times are processor times of its process, and those of
-post-processing are multiples of DuckDB's, measured beside it over the same table, the best of a few runs each.
+post-processing are multiples of DuckDB's, the best of a few runs beside it over the same table.
 """
 
 from __future__ import annotations
