@@ -349,12 +349,17 @@ class Ledger(Closeable):
 
         With an `analyst`, it covers that analyst's answers, and reveals nothing about others.
         """
+        return self.state_belief(prior, analyst=analyst)[1]
+
+    def state_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> tuple[Belief, str]:
+        """Return the current belief of an attacker, and a sentence on it, from one snapshot."""
         with self._open_transaction() as transaction:
             spent = transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
             releases, separate = transaction.list_releases(), transaction.list_separate_ledgers()
-        return describe_ledger_belief(
+        belief = spent.compute_belief(prior)
+        return belief, describe_ledger_belief(
             self.promise,
-            spent.compute_belief(prior),
+            belief,
             releases,
             analyst=analyst,
             separate=separate,

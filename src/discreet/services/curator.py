@@ -364,7 +364,7 @@ class Curator(Closeable):
                 )
                 entries = (*found.entries, *([] if entry is None else [entry.number]))
                 charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
-            plan = found.apply_noise(plan, self.policy, proposal.text)
+            plan = self.measurement_store.apply_noise(plan, found, proposal.text)
             release = self._computed_answers.get_or_compute(
                 (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
                 lambda: compute_answer(
@@ -374,6 +374,7 @@ class Curator(Closeable):
             )
             table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
             self.measurement_store.note_shown(found, proposal.text)
+        belief, sentence = self.ledger.state_belief(analyst=self.belief_scope)
         return build_answer(
             plan,
             table,
@@ -381,8 +382,8 @@ class Curator(Closeable):
             kinds,
             charged=charged,
             entries=entries,
-            belief=self.ledger.compute_belief(analyst=self.belief_scope),
-            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+            belief=belief,
+            sentence=sentence,
         )
 
     def charge_and_release(

@@ -69,6 +69,9 @@ class MeasurementStore:
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
     )
     _versions: dict[str, str] = field(default_factory=dict, repr=False)
+    _stated_plans: BoundedCache[Hashable, QueryPlan] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
+    )
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
@@ -134,6 +137,12 @@ class MeasurementStore:
             finer_cores=finer_cores,
         )
         return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
+
+    def apply_noise(self, plan: QueryPlan, found: FoundMeasurements, question: str) -> QueryPlan:
+        """Return the plan with the noise that its measurements will have, so that it states their errors."""
+        shown = tuple(each.was_shown(question) for parts in found.stored.values() for each in parts)
+        key = (plan, found.sources, found.missing, shown)
+        return self._stated_plans.get_or_compute(key, lambda: found.apply_noise(plan, self.policy, question))
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
         """Note which cells a question shows of entries of which not everything was shown at first."""
@@ -348,7 +357,8 @@ def choose_means(
     Then no column of the answer may have a wider interval than without means, as where a stored measurement
     was shown by another question.
     """
-    beta, means = find_comparison_level(plan), dict[str, tuple[StoredMeasurements, ...]]()
+    alone = found.apply_noise(plan, policy, question)
+    beta, means = find_comparison_level(alone), dict[str, tuple[StoredMeasurements, ...]]()
     for name, parts in candidates.items():
         identity, planned = found.identities[name], plan.noisy_primitives[name]
         bought = planned if name in found.missing else None
@@ -362,7 +372,7 @@ def choose_means(
         return frozenset()
     with_means = replace(found, stored={**found.stored, **means})
     before, after = (
-        list_comparable_errors(each.apply_noise(plan, policy, question)) for each in (found, with_means)
+        list_comparable_errors(each) for each in (alone, with_means.apply_noise(plan, policy, question))
     )
     is_narrower = before.keys() == after.keys() and all(
         after[name] <= error * SLACK for name, error in before.items()

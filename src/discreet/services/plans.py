@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, format_amount
@@ -105,7 +105,9 @@ class Plan:
     query_plan: QueryPlan
     stated_plan: QueryPlan = field(repr=False)
     """The plan with the noise of stored measurements, from which errors are stated."""
-    offers: tuple[Offer, ...]
+    stored_plan: QueryPlan | None = field(repr=False)
+    """The plan with the noise of stored measurements alone, if the question costs but need not."""
+    stored_entries: tuple[int, ...]
     key: str
     belief_before: Belief
     belief_after: Belief
@@ -119,6 +121,16 @@ class Plan:
     share: Fraction
     uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """What the question can be answered for: from the store alone if possible, and as planned."""
+        errors = list_error_bounds(self.stated_plan)
+        planned = Offer(epsilon=self.cost, errors=errors, entries=self.entries)
+        if self.stored_plan is None:
+            return (planned,)
+        errors = list_error_bounds(self.stored_plan)
+        return Offer(epsilon=0, errors=errors, entries=self.stored_entries), planned
 
     @property
     def repeated(self) -> bool:
