@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.entries import Entry, EntryState, StoredAnswer
-from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger import LONGEST_WAIT, Ledger
 from discreet.core.errors import AlreadyRunningError, BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
@@ -53,8 +53,8 @@ def holder(place: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def reserve_or_replay(ledger: Ledger, **options: float) -> Entry | StoredAnswer:
-    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **options)
+def reserve_or_replay(ledger: Ledger, *, timeout: float = LONGEST_WAIT) -> Entry | StoredAnswer:
+    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), timeout=timeout)
 
 
 def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) -> None:

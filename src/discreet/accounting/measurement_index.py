@@ -1,12 +1,12 @@
-"""The measurement index: which entries of the ledger released each measurement of an analyst.
+"""The measurement index: which entries of the ledger released each measurement for an analyst.
 
 Once        A measurement is charged at most once at a time: in the transaction that reserves it, the ledger
             looks for another entry that released it since the caller planned, or that is releasing it now in
             another thread, process or server.
 Index only  The released numbers are the answers of the entries. A row without a settled entry, left by a
             process that is gone, is ignored.
-Scope       One analyst: what others released is not found, since a free answer would show them that it was
-            asked.
+Scope       One analyst: what others released is not found, since a free answer would show that it was asked.
+            Where analysts share answers, all of them: what any of them measures is found, and waited for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from discreet.accounting.entries import Entry, EntryState, LedgerTransaction, StoredAnswer, require_text
+from discreet.accounting.entries import (
+    Entry,
+    EntryState,
+    LedgerTransaction,
+    StoredAnswer,
+    match_owner,
+    require_text,
+)
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
 from discreet.core.guarantees import Guarantee
 
@@ -36,10 +43,11 @@ class _Measuring:
 
 @dataclass(frozen=True)
 class MeasurementIndex:
-    """The measurements of one analyst in a ledger."""
+    """The measurements of one analyst in a ledger, or of all if they share answers."""
 
     ledger: Ledger
     analyst: str
+    is_shared: bool = False
 
     def find(self, identities: Collection[str]) -> list[tuple[str, int]]:
         """Return which of these measurements are released, each with the id of its entry, oldest first."""
@@ -105,9 +113,11 @@ class MeasurementIndex:
         """Return what was noted about the cells of an entry that questions have shown."""
 
         def read(transaction: LedgerTransaction) -> list[str]:
+            # what was shown to another analyst counts even if answers are no longer shared
+            owner = None if transaction.shares_answers else self.analyst
             rows = transaction.rows.execute(
-                "SELECT identity FROM measurement WHERE analyst = :analyst AND entry = :entry",
-                {"analyst": self.analyst, "entry": entry_id},
+                f"SELECT DISTINCT identity FROM measurement WHERE {match_owner(owner)} AND entry = :entry",
+                {"owner": owner, "entry": entry_id},
             )
             return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
 
@@ -121,15 +131,17 @@ class MeasurementIndex:
         """Return the settled and the reserved entries of these measurements."""
         found: list[_Measuring] = []
         texts = list(identities)
+        owner = None if self.is_shared else self.analyst
         for start in range(0, len(texts), MAX_IDENTITIES):
             names = {f"i{place}": text for place, text in enumerate(texts[start : start + MAX_IDENTITIES])}
             rows = transaction.rows.execute(
                 "SELECT measurement.identity, entry.id, entry.state, entry.process FROM measurement"
-                " JOIN entry ON entry.id = measurement.entry WHERE measurement.analyst = :analyst"
-                " AND entry.analyst = :analyst AND entry.state IN ('settled', 'reserved')"
+                " JOIN entry ON entry.id = measurement.entry"
+                " AND entry.analyst = measurement.analyst"
+                f" WHERE measurement.{match_owner(owner)} AND entry.state IN ('settled', 'reserved')"
                 f" AND measurement.identity IN ({', '.join(f':{name}' for name in names)})"
                 " ORDER BY entry.id",
-                {"analyst": self.analyst, **names},
+                {"owner": owner, **names},
             )
             found += [
                 _Measuring(

@@ -152,7 +152,7 @@ def _build_guarantee(curator: Curator, epsilon: Real, delta: Real) -> PureDP | Z
 
 def make_offer(curator: Curator, publication: Publication) -> Offer:
     """Return the effect of a publication on belief; charges nothing and reads no data."""
-    spent = curator.ledger.get_accountant(curator.belief_scope)
+    spent = curator.ledger.get_known_accountant(curator.belief_scope)
     stored = curator.answer_cache.find(
         curator.answer_cache.compute_release_key(publication.verb, publication.terms)
     )

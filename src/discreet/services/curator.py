@@ -8,7 +8,8 @@ fault shows a constant text and suspends the analyst until the custodian clears 
 
 Belief      covers all answers. Where analysts divide the promise, each sees the belief that follows from
             that analyst's answers alone: other analysts' activity is not disclosed, by a refused budget
-            either, and all analysts together keep the promise. The custodian's ledger states both.
+            either, and all analysts together keep the promise. The custodian's ledger states both. Where
+            they share answers, each sees the belief that follows from all.
 Concurrent  a question that is repeated before its first answer is ready, in any thread, process or server
             of the same ledger, waits for that answer and is free.
 """
@@ -216,8 +217,12 @@ class Curator(Closeable):
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self.promise = get_promise(policy)
         self._engine, self._random, self.public_engine = engine, random or Randomness(), engine
+        if policy.share_answers:
+            ledger.share_answers()
         self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
-        self.measurement_store = MeasurementStore(index=MeasurementIndex(ledger, analyst), policy=policy)
+        self.measurement_store = MeasurementStore(
+            index=MeasurementIndex(ledger, analyst, policy.share_answers), policy=policy
+        )
         self._computed_answers: BoundedCache[Hashable, Release] = BoundedCache(MAX_CACHED_ANSWERS)
         self._fault_log = fault_log.open_fault_log(policy.ledger)
         self._planner = QuestionPlanner(
@@ -444,8 +449,8 @@ class Curator(Closeable):
 
     @property
     def belief_scope(self) -> str | None:
-        """The analyst whose answers belief covers; None for all answers, if the policy has one analyst."""
-        return self.analyst if len(self.policy.analysts) > 1 else None
+        """The analyst whose answers belief covers; None for all, if there is one analyst, or they share."""
+        return None if len(self.policy.analysts) < 2 or self.policy.share_answers else self.analyst
 
     def close(self) -> None:
         """Close the engine and the ledger."""

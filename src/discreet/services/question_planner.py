@@ -71,7 +71,7 @@ class QuestionPlanner:
             raise type(refusal)(message, hint=refusal.hint) from None
 
     def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
-        spent = self._ledger.get_accountant(self._belief_scope)
+        spent = self._ledger.get_known_accountant(self._belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")

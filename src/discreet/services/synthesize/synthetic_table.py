@@ -3,9 +3,10 @@
 Budget      epsilon is for the promise's secret: pure under a promise without a tail; with a delta, under a
             promise with a tail, the noise is Gaussian.
 Earlier     answers that the rows must be consistent with, by ledger entry. Eligible are an analyst's own
-            answers that count all rows of the table by synthesized columns, as in
-            SELECT city, COUNT(*) FROM people GROUP BY city; answers with filters, limits or computed columns
-            are not tables of counts. They are treated as exact up to rounding, and cost nothing again.
+            answers, or those of all analysts who share answers, that count all rows of the table by
+            synthesized columns, as in SELECT city, COUNT(*) FROM people GROUP BY city; answers with filters,
+            limits or computed columns are not tables of counts. They are treated as exact up to rounding,
+            and cost nothing again.
 NULLs       if a column may be NULL and NULL is not one of its declared groups, an earlier answer does not
             cover rows without a value; those cells are unconstrained.
 Repeats     the same request of the same analyst returns the same rows at no cost.
@@ -132,7 +133,7 @@ def find_eligible_entries(
     curator: Curator, plan: SynthesisPlan, requested: Sequence[int] | Literal["all"]
 ) -> list[Entry]:
     """Return the named entries, or all eligible ones; raise RequestError if a named one is not eligible."""
-    entries = curator.ledger.list_entries(curator.analyst)
+    entries = curator.ledger.list_entries(None if curator.policy.share_answers else curator.analyst)
     settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
     if requested == ALL:
         fitting = [each for each in settled.values() if _map_columns(curator, plan, each) is not None]
