@@ -89,7 +89,7 @@ class QuestionPlanner:
         if missing and request.free:
             raise RequestError(
                 "ask: a part of the answer was never released, so it is not free.",
-                hint="Leave out `free=` to pay for what is missing.",
+                hint="Without `free=` what is missing is charged.",
             )
         before = after = spent.compute_belief()
         charged, guarantee = made.compute_charge(missing) if missing else (Fraction(0), None)
