@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
@@ -55,7 +55,7 @@ CONDITIONS = {
 
 
 @dataclass
-class Switch:
+class Switch(Closeable):
     """Randomness and an engine that can be switched off: whoever needs them then fails."""
 
     engine: Engine

@@ -83,10 +83,7 @@ class MeasurementIndex:
                     return None
             reserved = transaction.reserve(self.analyst, question_key, question_text, stated, charge)
             for identity in identities:
-                transaction.rows.execute(
-                    "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)",
-                    {"analyst": self.analyst, "identity": identity, "entry": reserved.id},
-                )
+                self._insert(transaction, identity, reserved.id)
             return reserved
 
         reply = self.ledger.write_entry(reserve)
@@ -97,17 +94,20 @@ class MeasurementIndex:
             )
         return reply
 
+    def announce(self, entry: Entry, identities: Collection[str]) -> None:
+        """Note that an entry, which was reserved otherwise, will release measurements."""
+
+        def note(transaction: LedgerTransaction) -> None:
+            for identity in identities:
+                self._insert(transaction, identity, entry.id)
+
+        if identities:
+            self.ledger.transact(note)
+
     def note_shown(self, entry_id: int, shown: str) -> None:
         """Note, once, which cells of an entry a question has shown, in words of the caller."""
 
-        def note(transaction: LedgerTransaction) -> None:
-            transaction.rows.execute(
-                "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)"
-                " ON CONFLICT DO NOTHING",
-                {"analyst": self.analyst, "identity": f"{SHOWN}{shown}", "entry": entry_id},
-            )
-
-        self.ledger.transact(note)
+        self.ledger.transact(lambda transaction: self._insert(transaction, f"{SHOWN}{shown}", entry_id))
 
     def list_shown(self, entry_id: int) -> list[str]:
         """Return what was noted about the cells of an entry that questions have shown."""
@@ -122,6 +122,13 @@ class MeasurementIndex:
             return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
 
         return self.ledger.read(read)
+
+    def _insert(self, transaction: LedgerTransaction, identity: str, entry_id: int) -> None:
+        transaction.rows.execute(
+            "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)"
+            " ON CONFLICT DO NOTHING",
+            {"analyst": self.analyst, "identity": identity, "entry": entry_id},
+        )
 
     def _is_under_way(self, transaction: LedgerTransaction, identities: Collection[str]) -> bool:
         found = self._list_entries(transaction, identities)

@@ -16,7 +16,7 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -420,12 +420,18 @@ class Curator(Closeable):
         compute: Callable[[Engine, Randomness], T | LateResult[T]],
         serialize: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
+        *,
+        identities: Collection[str] = (),
     ) -> tuple[T, Entry] | StoredAnswer:
-        """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
+        """Return the analyst's stored release for `key`; otherwise charge and run `compute`.
+
+        `identities` are the measurements that it releases, for the measurement store.
+        """
         found = self.answer_cache.find_or_reserve(key, text, guarantee)
-        return (
-            found if isinstance(found, StoredAnswer) else self._release(found, compute, serialize, metadata)
-        )
+        if isinstance(found, StoredAnswer):
+            return found
+        self.measurement_store.index.announce(found, identities)
+        return self._release(found, compute, serialize, metadata)
 
     def _release(
         self,
