@@ -167,7 +167,7 @@ def make_offer(curator: Curator, publication: Publication) -> Offer:
     fits = is_free or curator.ledger.has_room_for(curator.analyst, publication.guarantee)
     before = spent.compute_belief()
     return Offer(
-        publication=publication,
+        publication=stored.publication if stored else publication,
         belief_before=before,
         belief_after=spent.spend(publication.guarantee).compute_belief() if fits and not is_free else before,
         fits_budget=fits,
