@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,17 +11,22 @@ from typing import Any
 import psycopg
 import pytest
 
+from discreet.services.serving.admission import Admission
 from tests.http.served import COUNT, Server, both_listeners
 from tests.pgwire.served import PASSWORD, write_data
 
 OTHER = "SELECT SUM(age) AS s FROM people"
 
 
+def write_shared_data(folder: Path) -> None:
+    write_data(folder)
+    policy = folder / "privacy.yaml"
+    policy.write_text(f"share_answers: true\n{policy.read_text()}")
+
+
 @pytest.fixture
 def sharing(tmp_path: Path) -> Iterator[Server]:
-    write_data(tmp_path)
-    policy = tmp_path / "privacy.yaml"
-    policy.write_text(f"share_answers: true\n{policy.read_text()}")
+    write_shared_data(tmp_path)
     with both_listeners(tmp_path) as running:
         yield running
 
@@ -51,3 +58,21 @@ def test_both_listeners_state_the_belief_of_all_answers_and_the_entries_used(sha
         assert notices[-1] == f"belief: {whole}"
         assert connection.execute("SHOW discreet.belief").fetchone() == (whole,)
     assert (sharing.charges("alice"), sharing.charges("bob")) == (2, 1)
+
+
+def test_who_waits_for_another_takes_no_slot_meanwhile(tmp_path: Path) -> None:
+    write_shared_data(tmp_path)
+    admission, found = Admission(slots=1, longest_wait=0), list[Any]()
+    with both_listeners(tmp_path, slack=2, admission=admission) as server, server.client("bob") as bob:
+
+        def ask() -> None:
+            with server.client("alice") as alice:
+                found.append(alice.post("/api/ask", json={"sql": COUNT}).json()["epsilon"])
+
+        first = threading.Thread(target=ask)
+        first.start()
+        while first.is_alive() and not server.charges():
+            time.sleep(0.01)
+        answer = bob.post("/api/ask", json={"sql": COUNT})
+        first.join()
+        assert (found, answer.status_code, answer.json()["epsilon"]) == ([0.1], 200, 0)

@@ -88,11 +88,14 @@ class MeasurementIndex:
 
         reply = self.ledger.write_entry(reserve)
         if reply is None:
-            self.ledger.wait_until(
-                lambda transaction: not self._is_under_way(transaction, identities),
-                time.monotonic() + timeout,
-            )
+            self.wait_for(identities, timeout=timeout)
         return reply
+
+    def wait_for(self, identities: Collection[str], *, timeout: float = LONGEST_WAIT) -> None:
+        """Wait while another thread or process releases one of these measurements."""
+        self.ledger.wait_until(
+            lambda transaction: not self._is_under_way(transaction, identities), time.monotonic() + timeout
+        )
 
     def announce(self, entry: Entry, identities: Collection[str]) -> None:
         """Note that an entry, which was reserved otherwise, will release measurements."""

@@ -390,6 +390,13 @@ class Curator(Closeable):
             sentence=self.ledger.describe_belief(analyst=self.belief_scope),
         )
 
+    def wait_for_others(self, proposal: Plan) -> None:
+        """Wait while analysts who share answers measure what a plan lacks, which is free then."""
+        index = self.measurement_store.index
+        if index.is_shared:
+            found = find_measurements(self.measurement_store, proposal)
+            index.wait_for([found.identities[name] for name in found.missing])
+
     def charge_and_release(
         self,
         key: str,
