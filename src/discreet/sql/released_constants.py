@@ -118,6 +118,6 @@ def read_value(table: pa.Table) -> Decimal | None:
     """
     (column,) = table.columns
     found = column[0].as_py() if len(column) == 1 else None
-    if found is None or not math.isfinite(found):
+    if not isinstance(found, int | float | Decimal) or not math.isfinite(found):
         return None
     return max(Decimal(-LARGEST), min(Decimal(LARGEST), Decimal(str(found)))).quantize(PLACES)
