@@ -124,7 +124,7 @@ class Plan:
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
-        """What the question can be answered for: from the store alone if possible, and as planned."""
+        """Return what the question can be answered for: from the store alone if possible, and as planned."""
         errors = list_error_bounds(self.stated_plan)
         planned = Offer(epsilon=self.cost, errors=errors, entries=self.entries)
         if self.stored_plan is None:
