@@ -253,7 +253,7 @@ class LedgerTransaction:
         self.chain.append_outcome(entry.id)
         return self.get_entry(entry.id)
 
-    def fault(self, entry: Entry, incident: str) -> Entry:
+    def record_fault(self, entry: Entry, incident: str) -> Entry:
         self.require_reserved(entry, "fault")
         self.rows.execute(
             "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",

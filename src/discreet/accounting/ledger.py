@@ -204,10 +204,10 @@ class Ledger(Closeable):
         text = mapping_to_json("settle.metadata", metadata or {})
         return self._finish_entry(entry, "settle", lambda each: each.settle(entry, answer, text))
 
-    def fault(self, entry: Entry, incident: str) -> Entry:
+    def record_fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
-        require_incident("fault", incident)
-        return self._finish_entry(entry, "fault", lambda each: each.fault(entry, incident))
+        require_incident("record_fault", incident)
+        return self._finish_entry(entry, "fault", lambda each: each.record_fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""

@@ -167,7 +167,7 @@ class Plan:
         return [
             ("cost", self.cost_sentence),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
-            *([("not covered", self.uncovered)] if self.uncovered else []),
+            *([("not covered", self.uncovered.removeprefix("But "))] if self.uncovered else []),
             *([("shares", SHARED_NOISE_NOTE)] if self._measures_share_noise else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]

@@ -48,7 +48,7 @@ class Stream:
 
     def _repr_html_(self) -> str:
         facts = [
-            ("questions", f"{self.plan.questions:,}"),
+            ("questions", f"{self.answerer.asked:,} of {self.plan.questions:,} asked"),
             ("method", self.plan.method),
             ("error, 95%", f"± {self.plan.error95:,}"),
             ("cost", self._describe_cost()),
