@@ -2,7 +2,7 @@
 
 Stored      Each ledger entry of a question keeps what it released: for every group the noisy integers, as
             they were released and with their noise, and selected values. Whatever a question makes of them
-            is computed anew, and is free.
+            is computed anew, and is free. So do tables of counts (`count_measurements`).
 Identity    A measurement is found by `sql.measurement_identity`, the version of the data, and the entries of
             the policy that it reads: adding a column or an analyst to the policy changes no other identity.
 Good enough A stored measurement serves if its noise is no wider than the planned one, and the answer states
@@ -32,6 +32,7 @@ from discreet.core.policy import Policy
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
+from discreet.services.count_measurements import parse_counts
 from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
 from discreet.services.policy_version import compute_policy_version
 from discreet.services.question_request import Reuse
@@ -306,7 +307,10 @@ class MeasurementStore:
 
         def read() -> tuple[StoredMeasurements, ...]:
             stored = self.index.get_answer(entry)
-            return parse_entry(stored.answer, stored.entry)
+            if stored.metadata.get("kind") == KIND:
+                return parse_entry(stored.answer, stored.entry)
+            counts = parse_counts(stored.answer, stored.entry)
+            return () if counts is None else (counts,)
 
         return self._entries.get_or_compute(entry, read)
 

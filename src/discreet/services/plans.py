@@ -124,7 +124,7 @@ class Plan:
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
-        """Return what the question can be answered for: from the store alone if possible, and as planned."""
+        """Offers to answer the question: from the store alone if possible, and as planned."""
         errors = list_error_bounds(self.stated_plan)
         planned = Offer(epsilon=self.cost, errors=errors, entries=self.entries)
         if self.stored_plan is None:
@@ -166,6 +166,7 @@ class Plan:
         promise = self.query_plan.promise
         return [
             ("cost", self.cost_sentence),
+            *([("or free", self.free_offer_sentence)] if self.free_offer_sentence else []),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered.removeprefix("But "))] if self.uncovered else []),
             *([("shares", SHARED_NOISE_NOTE)] if self._measures_share_noise else []),
@@ -191,6 +192,15 @@ class Plan:
         if self.combined_entries:
             known += f"; combined with what was released before ({name_entries(self.combined_entries)})"
         return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{known}"
+
+    @property
+    def free_offer_sentence(self) -> str:
+        """The errors that what was released before gives by itself, and its entries; empty if it does not."""
+        free = self.offers[0]
+        if len(self.offers) < 2:
+            return ""
+        told = [f"{name} ± {format_number_up(error)}" for name, error in free.errors.items() if error]
+        return f"{', '.join(told) or 'its errors follow from the data'} ({name_entries(free.entries)})"
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"

@@ -75,7 +75,7 @@ class QuestionPlanner:
             raise type(refusal)(message, hint=refusal.hint) from None
 
     def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
-        spent = self._ledger.get_accountant(self._belief_scope)
+        spent = self._ledger.get_known_accountant(self._belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
@@ -91,7 +91,7 @@ class QuestionPlanner:
         if missing and request.free:
             raise RequestError(
                 "ask: a part of the answer was never released, so it is not free.",
-                hint="Leave out `free=` to pay for what is missing.",
+                hint="Without `free=` what is missing is charged.",
             )
         before = after = spent.compute_belief()
         charged, guarantee = made.compute_charge(missing) if missing else (Fraction(0), None)

@@ -2,6 +2,9 @@
 
 A file is one request: its answers are stored, and the same file again is free. A stream that is opened in
 Python is charged when it is opened, for all the questions it allows; its questions are not stored.
+
+Neither uses the measurement store: which questions get noise of their own depends on the data, through noisy
+tests, and the others are computed from a histogram that is learned from these answers.
 """
 
 from __future__ import annotations
