@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterator
-from functools import cached_property
 from enum import Enum
+from functools import cached_property
 from types import ModuleType
 
 from pydantic import BaseModel
