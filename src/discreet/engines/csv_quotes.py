@@ -33,6 +33,8 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
+MAX_ROW_BYTES = 2_000_000
+"""Of a row; DuckDB leaves longer ones out, some of them without a word."""
 MAX_LISTED_LINES = 1000
 LEAST_FIELDS = 3
 """Fields of a row that a line of text is not taken for: a sentence has a comma as well."""
@@ -171,6 +173,36 @@ class _Inspector:
             within = LINE_END.split(found[0])[1:]
             self.quoted_rows += sum(line.count(self.separator) == self.fields - 1 for line in within)
         return None
+
+
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a file, of which each row takes at least one."""
+    if path.stat().st_size == 0:
+        return 0
+    found, last = 0, b""
+    with path.open("rb") as file:
+        while chunk := file.read(WINDOW):
+            found += chunk.count(b"\n") + chunk.count(b"\r")
+            if b"\r" in chunk or last == b"\r":
+                found -= (last + chunk).count(b"\r\n")
+            last = chunk[-1:]
+    return found + (last not in (b"\n", b"\r"))
+
+
+def find_overlong_lines(path: Path) -> list[int]:
+    """Return the numbers of the lines that are longer than a row may be."""
+    if path.stat().st_size <= MAX_ROW_BYTES:
+        return []
+    found, place = [], 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        while len(text) - place > MAX_ROW_BYTES:
+            last = max(text.rfind(end, place, place + MAX_ROW_BYTES + 1) for end in (b"\n", b"\r"))
+            if last < 0:
+                found.append(place)
+                ends = [text.find(end, place + MAX_ROW_BYTES) for end in (b"\n", b"\r")]
+                last = min((end for end in ends if end >= 0), default=len(text))
+            place = last + 1
+        return [1 + len(LINE_END.findall(text, 0, start)) for start in found]
 
 
 def _skip(pattern: re.Pattern[bytes], text: mmap.mmap, place: int) -> int:

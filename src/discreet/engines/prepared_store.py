@@ -45,7 +45,7 @@ from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connect
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 
-STORE_FORMAT = 6
+STORE_FORMAT = 7
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
@@ -207,9 +207,6 @@ def _require_exact_identifiers(
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
     reading = sources.read_source_schema(source, connection)
     connection.execute(row_ranking.write_create_table(source.name, policy, reading))
-    rejected = sources.count_rejected_rows(connection)
-    if rejected:
-        CUSTODIAN_LOG.warning("table %s: %s rows are too long to be read", source.name, f"{rejected:,}")
     for column in row_ranking.list_lookup_columns(source.name, policy):
         connection.execute(row_ranking.write_create_owner_table(source.name, column, policy, reading))
         shared = row_ranking.count_shared_keys(connection, source.name, column)
