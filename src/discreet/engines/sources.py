@@ -263,7 +263,7 @@ class UnreadRows:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the rows that are not read."""
+        """The fault of the rows that are not read, in words."""
         uneven, overlong = "they have too few or too many fields", "they are longer than 2 MB"
         if not self.overlong_count:
             return uneven
