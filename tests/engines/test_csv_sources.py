@@ -19,8 +19,6 @@ from discreet.engines.csv_sources import UNREAD, write_csv_relation
 from discreet.engines.sources import (
     Source,
     UnreadRows,
-    count_unread_rows,
-    inspect_quotes,
     inspect_texts,
     locate_source,
     make_texts,
@@ -361,7 +359,7 @@ def read_source(path: Path, **options: Any) -> tuple[Source, list[tuple[Any, ...
     with duckdb.connect() as connection:
         relation = write_csv_relation("t", table, source.texts).relation
         found = connection.execute(f"SELECT a, b FROM {relation}").fetchall()
-        unread = count_unread_rows(source, connection, inspect_quotes(source), read=len(found))
+        unread = inspect_texts(source, connection, read=len(found))
         assert unread == inspect_texts(source, connection)
     return source, found, unread
 
@@ -387,3 +385,25 @@ def test_values_are_trimmed_whatever_is_found_of_the_file(path: Path, monkeypatc
             always.setattr(sources, "may_need_trimming", lambda *_: True)
             assert read_source(path, **options)[1] == found, path.read_bytes()
     assert 10 < idle < 140
+
+
+def test_lines_are_counted_and_long_ones_found_across_windows(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_quotes, "WINDOW", 3)
+    monkeypatch.setattr(csv_quotes, "MAX_ROW_BYTES", 5)
+    random = Random("lines")
+    for _ in range(500):
+        text = "".join(random.choices(["\n", "\r", "\r\n", "abc", "abcdefg", ""], k=random.randint(0, 9)))
+        path.write_bytes(text.encode())
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = lines[:-1] if not lines[-1] else lines
+        assert csv_quotes.count_lines(path) == len(lines), text
+        found = csv_quotes.find_overlong_lines(path)
+        assert found == [place for place, line in enumerate(lines, 1) if len(line) > 5], text
+
+
+def test_a_quoted_value_that_the_last_line_opens_is_refused_by_a_check_too(path: Path) -> None:
+    path.write_text('a,b\n1,x\n2,"y')
+    with pytest.raises(RequestError, match="in line 3 is never closed"):
+        read_source(path)

@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
@@ -39,6 +41,7 @@ MAX_LISTED_LINES = 1000
 LEAST_FIELDS = 3
 """Fields of a row that a line of text is not taken for: a sentence has a comma as well."""
 WINDOW = 1 << 20
+LINE_FEED = ord("\n")
 LINE_END = re.compile(rb"\r\n?|\n")
 BLANKS = " \t\r\n\u00a0\ufeff"
 """What is left out around a value."""
@@ -61,17 +64,28 @@ class RowInspection:
 
 
 def inspect_rows(
-    name: str, path: Path, shown: str, separator: str, quote: str, fields: int, *, only_quoted: bool = False
+    name: str,
+    path: Path,
+    shown: str,
+    separator: str,
+    quote: str,
+    fields: int,
+    *,
+    only_quoted: bool = False,
+    only_last: bool = False,
 ) -> RowInspection:
     """Inspect a file of rows with so many fields; refuse one in which a quoted value may hold other rows.
 
     Errors call the file `shown`. Rows of a single field are never uneven. With `only_quoted`, lines without a
-    quote mark are passed over, several times as fast, and not all uneven rows are found.
+    quote mark are passed over, several times as fast, and not all uneven rows are found. With `only_last`, the
+    last line alone is inspected, of a file in which each line is known to be a row.
     """
     if path.stat().st_size == 0:
         return RowInspection()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         inspector = _Inspector(text, separator.encode(), quote.encode(), fields)
+        if only_last:
+            inspector.skip_to_last_line()
         fault = inspector.run_quoted() if only_quoted else inspector.run()
         if fault is None:
             return RowInspection(
@@ -124,6 +138,13 @@ class _Inspector:
             if fault is not None:
                 return fault
         return None
+
+    def skip_to_last_line(self) -> None:
+        """Go to where the last line begins."""
+        end = len(self.text)
+        while end > self.place and self.text[end - 1 : end] in (b"\n", b"\r"):
+            end -= 1
+        self.place = max(self.place, *(1 + self.text.rfind(mark, self.place, end) for mark in (b"\n", b"\r")))
 
     def find_line(self, place: int) -> int:
         """Return the number of the line at a place that is not before the last one that was asked for."""
@@ -182,9 +203,11 @@ def count_lines(path: Path) -> int:
     found, last = 0, b""
     with path.open("rb") as file:
         while chunk := file.read(WINDOW):
-            found += chunk.count(b"\n") + chunk.count(b"\r")
-            if b"\r" in chunk or last == b"\r":
-                found -= (last + chunk).count(b"\r\n")
+            # much faster than bytes.count where there are many
+            found += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == LINE_FEED))
+            if b"\r" in chunk:
+                found += chunk.count(b"\r") - chunk.count(b"\r\n")
+            found -= last == b"\r" and chunk.startswith(b"\n")
             last = chunk[-1:]
     return found + (last not in (b"\n", b"\r"))
 

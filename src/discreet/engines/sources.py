@@ -283,26 +283,24 @@ class UnreadRows:
         return "; ".join(parts)
 
 
-def inspect_texts(source: Source, connection: duckdb.DuckDBPyConnection) -> UnreadRows:
-    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others."""
-    return count_unread_rows(source, connection, inspect_quotes(source))
+def require_closed_quotes(source: Source) -> None:
+    """Raise RequestError if a quoted value of a text source may hold rows of others."""
+    _inspect_texts(source, only_quoted=True)
 
 
-def inspect_quotes(source: Source) -> UnreadRows:
-    """Return the lines of a text source within quoted values; refuse quotes that may hold rows of others."""
-    return _inspect_texts(source, only_quoted=True)
-
-
-def count_unread_rows(
-    source: Source, connection: duckdb.DuckDBPyConnection, quoted: UnreadRows, *, read: int | None = None
+def inspect_texts(
+    source: Source, connection: duckdb.DuckDBPyConnection, *, read: int | None = None
 ) -> UnreadRows:
-    """Return what `inspect_quotes` found of a text source with the rows that are not read.
+    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others.
 
-    `read` is the number of rows that are, if it is known: of a file with as many lines none is left out.
-    DuckDB counts rows much faster than their lines can be found; so these are looked for only if need be.
+    `read` is the number of rows that are, if it is known: of a file with as many lines none is left out, and
+    none goes on to another line. DuckDB counts rows much faster than their lines can be found; so these are
+    looked for only if need be.
     """
-    if not source.texts or (read is not None and read == _count_row_lines(source)):
-        return replace(quoted, count=0, lines=())
+    is_whole = read is not None and read == _count_row_lines(source)
+    quoted = replace(_inspect_texts(source, only_quoted=True, only_last=is_whole), count=0, lines=())
+    if is_whole or not source.texts:
+        return quoted
     csv = write_csv_relation(source.name, source.table, source.texts)
     _drop_rejects(connection)
     ((count,),) = connection.execute(f"SELECT count(*) FROM {csv.texts} WHERE {UNREAD}").fetchall()
@@ -314,7 +312,7 @@ def count_unread_rows(
         for line in find_overlong_lines(text.path)
     ]
     overlong_count = max(len(overlong), rejected)
-    found = _inspect_texts(source, only_quoted=False) if count else replace(quoted, lines=())
+    found = _inspect_texts(source, only_quoted=False) if count else quoted
     return replace(
         found,
         count=count + overlong_count,
@@ -344,7 +342,7 @@ def _drop_rejects(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
+def _inspect_texts(source: Source, *, only_quoted: bool, only_last: bool = False) -> UnreadRows:
     found = UnreadRows()
     for text in source.texts:
         header = read_header(text.path, text.options, source.table.source_names.values())
@@ -357,6 +355,7 @@ def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
             text.options.quote,
             len(header.names),
             only_quoted=only_quoted,
+            only_last=only_last,
         )
         found = UnreadRows(
             count=found.count + seen.uneven_count,
