@@ -345,7 +345,7 @@ def test_lines_may_end_in_different_ways(path: Path, first: str, quote: str) -> 
 @pytest.mark.parametrize("quote", ['"', ""])
 def test_rows_that_are_too_long_to_be_read_are_counted(path: Path, size: int, quote: str) -> None:
     path.write_text(f"a,b\n1,x\n2,{quote}{'y' * size}{quote}\n3,{quote}z{quote}\n4\n")
-    source, found, unread = read_source(path)
+    _, found, unread = read_source(path)
     assert found == [("1", "x"), ("3", "z")]
     assert (unread.count, unread.overlong_count, [line for _, line in unread.lines]) == (2, 1, [3, 5])
     assert "longer than 2 MB" in str(unread)
@@ -364,7 +364,9 @@ def read_source(path: Path, **options: Any) -> tuple[Source, list[tuple[Any, ...
     return source, found, unread
 
 
-def test_values_are_trimmed_whatever_is_found_of_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_trimmed_whatever_is_found_of_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files without blanks around values are read without trimming: the values are the same."""
     random, idle = Random("blanks"), 0
     for _ in range(150):

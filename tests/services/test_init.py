@@ -313,10 +313,7 @@ def test_columns_get_names_that_a_policy_can_declare_and_keep_their_own(
     }
     pq.write_table(pa.table(odd), here / "t.parquet")
     assert discreet("init", "t.parquet") == 0
-    assert (
-        "Left out of t.parquet, as a policy has no word for their types: many."
-        in capsys.readouterr().err
-    )
+    assert "Left out of t.parquet, as a policy has no word for their types: many." in capsys.readouterr().err
     path = here / "privacy.yaml"
     path.write_text(filled(path.read_text()))
     columns = load_policy(path).tables["t"].source_names
@@ -344,7 +341,10 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     ("words", "told"),
     [
         (["none.csv"], "none.csv does not exist"),
-        (["book.csv"], "book.csv is not text: it is an Excel workbook or another archive. Rename it to end in"),
+        (
+            ["book.csv"],
+            "book.csv is not text: it is an Excel workbook or another archive. Rename it to end in",
+        ),
         (["zipped.csv"], "zipped.csv is not text: it is compressed. Rename it to end in .csv.gz"),
         (["noise.csv"], "noise.csv is not text"),
         (["a.pdf"], "not a CSV, Excel, Parquet, Arrow or DuckDB file"),

@@ -1,10 +1,10 @@
 """Blanks around the values of a text file: whether there are any, so that values need no trimming.
 
-Trimming every value takes as long as reading the file, and most files have nothing to trim. Here the bytes of
-the whole file are searched, much faster: a blank counts if it may be next to a delimiter, a quote mark, an end
-of a line or an end of the file. Where that cannot be told by the bytes alone, values are trimmed: the blank is
-the delimiter too, or a quoted value may begin or end with an end of a line. How values are read is the same
-either way.
+Trimming every value takes as long as reading the file, and most files have nothing to trim. Here the bytes
+of the whole file are searched, much faster: a blank counts if it may be next to a delimiter, a quote mark, an
+end of a line or an end of the file. Where that cannot be told by the bytes alone, values are trimmed: the
+blank is the delimiter too, or a quoted value may begin or end with an end of a line. How values are read is
+the same either way.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ def inspect_rows(
     """Inspect a file of rows with so many fields; refuse one in which a quoted value may hold other rows.
 
     Errors call the file `shown`. Rows of a single field are never uneven. With `only_quoted`, lines without a
-    quote mark are passed over, several times as fast, and not all uneven rows are found. With `only_last`, the
-    last line alone is inspected, of a file in which each line is known to be a row.
+    quote mark are passed over, several times as fast, and not all uneven rows are found. With `only_last`,
+    the last line alone is inspected, of a file in which each line is known to be a row.
     """
     if path.stat().st_size == 0:
         return RowInspection()

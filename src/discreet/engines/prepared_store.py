@@ -41,7 +41,11 @@ from discreet.core.output_files import make_spill_folder
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines import row_ranking, sources
-from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
+from discreet.engines.duckdb_connection import (
+    choose_memory_limit,
+    connect_duckdb,
+    lock_down_connection,
+)
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 
@@ -151,7 +155,11 @@ def _rebuild_store(
 
 
 def _build_file(path: Path, policy: Policy, located: list[Source], key: bytes, progress: Progress) -> None:
-    connection = connect_duckdb(str(path), spill_folder=str(path.with_suffix(".spill")))
+    connection = connect_duckdb(
+        str(path),
+        spill_folder=str(path.with_suffix(".spill")),
+        memory_limit=choose_memory_limit(max(len(each.table.columns) for each in located)),
+    )
     path.chmod(0o600)
     _build_tables(connection, policy, located, key, progress, path.parent).close()
 

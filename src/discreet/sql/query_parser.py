@@ -26,7 +26,21 @@ from discreet.sql.sql_names import fold_case
 LONGEST = 20_000
 DEEPEST = 60
 LISTS = 100
-CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "BY", "LIMIT", "JOIN", "ON", "AS", "AND", "OR")
+CLAUSES = (
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "BY",
+    "LIMIT",
+    "JOIN",
+    "ON",
+    "AS",
+    "AND",
+    "OR",
+)
 
 # sqlglot logs warnings about text that it cannot parse; the refusal already explains them.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())

@@ -77,7 +77,9 @@ def check_data(
     texts = {name: table for name, table in read.items() if is_text_source(table.source)}
     progress("opening the tables")
     with fault_log.log_faults(policy.ledger), ExitStack() as stack:
-        publisher: Publisher = stack.enter_context(open_publisher(policy.engine, read, held, defers_quotes=True))
+        publisher: Publisher = stack.enter_context(
+            open_publisher(policy.engine, read, held, defers_quotes=True)
+        )
         reader = publisher if isinstance(publisher, DuckDBPublisher) else None
         if texts and reader is None:  # DuckDB reads text for every engine
             reader = stack.enter_context(DuckDBPublisher(texts, defers_quotes=True))
