@@ -348,7 +348,7 @@ def test_rows_that_are_too_long_to_be_read_are_counted(path: Path, size: int, qu
     _, found, unread = read_source(path)
     assert found == [("1", "x"), ("3", "z")]
     assert (unread.count, unread.overlong_count, [line for _, line in unread.lines]) == (2, 1, [3, 5])
-    assert "longer than 2 MB" in str(unread)
+    assert "more than 2 MB" in str(unread)
 
 
 def read_source(path: Path, **options: Any) -> tuple[Source, list[tuple[Any, ...]], UnreadRows]:

@@ -291,8 +291,8 @@ class UnreadRows:
 
     @property
     def fault(self) -> str:
-        """The fault of the rows that are not read, in words."""
-        uneven, overlong = "they have too few or too many fields", "they are longer than 2 MB"
+        """The fault of the rows that are not read: what they have too much or too little of."""
+        uneven, overlong = "too few or too many fields", "more than 2 MB"
         if not self.overlong_count:
             return uneven
         return overlong if self.overlong_count == self.count else f"{uneven}, or {overlong}"
@@ -301,7 +301,7 @@ class UnreadRows:
         """Return a sentence about them; empty if there are none."""
         parts = []
         for count, lines, fault in (
-            (self.count, self.lines, f"not read: {self.fault}"),
+            (self.count, self.lines, f"not read: they have {self.fault}"),
             (self.undecodable_count, self.undecodable, "in another encoding than declared"),
         ):
             if count:
