@@ -27,4 +27,5 @@ def test_a_table_of_thousands_of_columns_is_asked(tmp_path: Path) -> None:
     )
     with Curator(policy) as curator:
         answer = curator.ask("SELECT COUNT(*) AS n FROM wide", epsilon=1)
-    assert answer.rows[0][0] == 20
+    # noise of scale 2 is larger with a probability below 1e-9
+    assert abs(answer.to_arrow()["n"][0].as_py() - 20) <= 60
