@@ -89,6 +89,7 @@ def test_from_an_empty_server_to_the_first_answer(
             noise = page.get_by_role("status")
             expect(noise).to_contain_text("mean of Größe_cm ±")
             expect(noise).to_contain_text("for a group of 1,000 rows, at epsilon 0.1 per question.")
+            assert page.locator(".noise").evaluate("each => each.scrollHeight <= each.clientHeight + 1")
             assert page.evaluate(WIDTH)
         page.locator("button[value=check]:not(.quiet)").click()
         expect(page.locator("#found")).to_contain_text(f"{ROWS:,} rows; nothing was saved")

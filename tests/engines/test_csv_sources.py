@@ -14,9 +14,15 @@ from pydantic import ValidationError
 from discreet.core.csv_options import CsvOptions, find_ambiguous_text
 from discreet.core.errors import RequestError
 from discreet.core.table_entry import Table
-from discreet.engines import csv_quotes
+from discreet.engines import csv_quotes, sources
 from discreet.engines.csv_sources import UNREAD, write_csv_relation
-from discreet.engines.sources import inspect_texts, locate_source, make_texts
+from discreet.engines.sources import (
+    Source,
+    UnreadRows,
+    inspect_texts,
+    locate_source,
+    make_texts,
+)
 from discreet.engines.text_files import make_text_file
 
 DAY = {"type": "date"}
@@ -323,3 +329,83 @@ def test_a_comment_is_a_whole_line_and_no_other_line_is_lost(path: Path) -> None
 def test_a_comment_mark_within_a_quoted_text_is_text(path: Path) -> None:
     text = 'a,n\n"first\n# second",1\n# a comment\ny,2\n'
     assert read(path, text, {"a": TEXT, "n": NUMBER}, comment="#") == [("first\n# second", "1"), ("y", "2")]
+
+
+@pytest.mark.parametrize("first", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("quote", ['"', ""])
+def test_lines_may_end_in_different_ways(path: Path, first: str, quote: str) -> None:
+    """After a header that ends with \\r\\n, a row after a lone \\r lost its first character."""
+    ends = ["\n", "\r\n", "\r", "\r", "\n", "\r\n"] * 3
+    text = "n,b" + first + "".join(f"{place},{quote}b{quote}{end}" for place, end in enumerate(ends, 10))
+    expected = [(str(place), "b") for place in range(10, 10 + len(ends))]
+    assert read(path, text, {"n": NUMBER, "b": TEXT}) == expected
+
+
+@pytest.mark.parametrize("size", [2_100_000, 33_000_000])
+@pytest.mark.parametrize("quote", ['"', ""])
+def test_rows_that_are_too_long_to_be_read_are_counted(path: Path, size: int, quote: str) -> None:
+    path.write_text(f"a,b\n1,x\n2,{quote}{'y' * size}{quote}\n3,{quote}z{quote}\n4\n")
+    _, found, unread = read_source(path)
+    assert found == [("1", "x"), ("3", "z")]
+    assert (unread.count, unread.overlong_count, [line for _, line in unread.lines]) == (2, 1, [3, 5])
+    assert "more than 2 MB" in str(unread)
+
+
+def read_source(path: Path, **options: Any) -> tuple[Source, list[tuple[Any, ...]], UnreadRows]:
+    """Read the columns a and b of a file as a check does: its rows, and then those that are not read."""
+    columns = {"a": TEXT, "b": TEXT}
+    table = Table.model_validate({"source": str(path), "columns": columns, "csv": options or None})
+    source = make_texts(locate_source("t", table), path.parent)
+    with duckdb.connect() as connection:
+        relation = write_csv_relation("t", table, source.texts).relation
+        found = connection.execute(f"SELECT a, b FROM {relation}").fetchall()
+        unread = inspect_texts(source, connection, read=len(found))
+        assert unread == inspect_texts(source, connection)
+    return source, found, unread
+
+
+def test_values_are_trimmed_whatever_is_found_of_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files without blanks around values are read without trimming: the values are the same."""
+    random, idle = Random("blanks"), 0
+    for _ in range(150):
+        delimiter, quote = random.choice([",", ";", "\t", ", ", " ", "||"]), random.choice(['"', ""])
+        pieces = ["a", "bc", "a b", " ", "", "\t", "\u00a0", "\ufeff", "é\u00a0é", f"{quote}x{quote}", "x"]
+        pieces += [f"{quote}q\n{quote}", f"{quote} q{quote}"] if quote else []
+        kept = random.sample(pieces, k=random.randint(1, 4))
+        rows = [delimiter.join(random.choices(kept, k=2)) for _ in range(3)]
+        bom = random.choice(["", "\ufeff"])
+        path.write_bytes((bom + "\n".join([f"a{delimiter}b", *rows, ""])).encode())
+        options = {"delimiter": delimiter, "quote": quote}
+        try:
+            source, found, _ = read_source(path, **options)
+        except RequestError:  # quotes that may hold rows of others
+            continue
+        idle += not source.texts[0].options.trim
+        with monkeypatch.context() as always:
+            always.setattr(sources, "may_need_trimming", lambda *_: True)
+            assert read_source(path, **options)[1] == found, path.read_bytes()
+    assert 10 < idle < 140
+
+
+def test_lines_are_counted_and_long_ones_found_across_windows(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_quotes, "WINDOW", 3)
+    monkeypatch.setattr(csv_quotes, "MAX_ROW_BYTES", 5)
+    random = Random("lines")
+    for _ in range(500):
+        text = "".join(random.choices(["\n", "\r", "\r\n", "abc", "abcdefg", ""], k=random.randint(0, 9)))
+        path.write_bytes(text.encode())
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = lines[:-1] if not lines[-1] else lines
+        assert csv_quotes.count_lines(path) == len(lines), text
+        found = csv_quotes.find_overlong_lines(path)
+        assert found == [place for place, line in enumerate(lines, 1) if len(line) > 5], text
+
+
+def test_a_quoted_value_that_the_last_line_opens_is_refused_by_a_check_too(path: Path) -> None:
+    path.write_text('a,b\n1,x\n2,"y')
+    with pytest.raises(RequestError, match="in line 3 is never closed"):
+        read_source(path)

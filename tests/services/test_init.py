@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
+from random import Random
 
 import duckdb
 import pyarrow as pa
@@ -307,21 +309,18 @@ def test_columns_get_names_that_a_policy_can_declare_and_keep_their_own(
     evil = "x\n    evil: {role: other}"
     odd = {
         **{"ok": [1], evil: [1], "größe": [1], "_discreet_person": [1], "many": [[1]], "no": [1]},
-        **{"Gewicht/kg": [1], "Time spent (minutes)": [1], "1st": [1], "***": [1]},
+        **{"Gewicht/kg": [1], "Time spent (minutes)": [1], "1st": [1], "***": [1], "q" * 2000: [1]},
     }
     pq.write_table(pa.table(odd), here / "t.parquet")
     assert discreet("init", "t.parquet") == 0
-    assert (
-        "Left out of t.parquet, as a policy has no word for their types: columns 5."
-        in capsys.readouterr().err
-    )
+    assert "Left out of t.parquet, as a policy has no word for their types: many." in capsys.readouterr().err
     path = here / "privacy.yaml"
     path.write_text(filled(path.read_text()))
     columns = load_policy(path).tables["t"].source_names
     assert columns == {
         **{"ok": "ok", "x_evil_role_other": evil, "größe": "größe", "discreet_person": "_discreet_person"},
         **{"no": "no", "Gewicht_kg": "Gewicht/kg", "Time_spent_minutes": "Time spent (minutes)"},
-        **{"c_1st": "1st", "column": "***"},
+        **{"c_1st": "1st", "column": "***", "q" * 60: "q" * 2000},
     }
 
 
@@ -342,6 +341,12 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     ("words", "told"),
     [
         (["none.csv"], "none.csv does not exist"),
+        (
+            ["book.csv"],
+            "book.csv is not text: it is an Excel workbook or another archive. Rename it to end in",
+        ),
+        (["zipped.csv"], "zipped.csv is not text: it is compressed. Rename it to end in .csv.gz"),
+        (["noise.csv"], "noise.csv is not text"),
         (["a.pdf"], "not a CSV, Excel, Parquet, Arrow or DuckDB file"),
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
@@ -356,6 +361,9 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
 ) -> None:
     (here / "a.csv").write_text("age\n1\n")
     (here / "empty.csv").write_text("")
+    (here / "book.csv").write_bytes(b"PK\x03\x04" + bytes(100))
+    (here / "zipped.csv").write_bytes(gzip.compress(b"age\n1\n"))
+    (here / "noise.csv").write_bytes(Random(1).randbytes(4000))
     pq.write_table(pa.table({"many": [[1]]}), here / "lists.parquet")
     duckdb.connect(here / "bare.duckdb").close()
     before = sorted(here.iterdir())

@@ -206,3 +206,15 @@ def test_a_frame_says_who_the_person_is_as_a_file_does() -> None:
         assert "patient" not in release.to_pandas().columns
     single = pa.table(rows | {"patient": [f"p{i}" for i in range(20)]})
     discreet_api.anonymize(single, quasi="age", sensitive="ill", k=2)
+
+
+def test_a_kept_column_of_a_frame_that_may_identify_people_needs_force() -> None:
+    rows = {"name": [f"Ada {i}" for i in range(20)], "age": [30, 31] * 10, "ill": ["flu", "cold"] * 10}
+    with pytest.raises(discreet_api.DiscreetError, match="identifies people") as refused:
+        discreet_api.anonymize(pa.table(rows), quasi="age", sensitive="ill", keep="name", k=2)
+    assert '`keep="name"` and `force=`' in str(refused.value)
+    release = discreet_api.anonymize(
+        pa.table(rows), quasi="age", sensitive="ill", keep="name", k=2, force=True
+    )
+    assert release.forced_columns == ("name",)
+    assert "name" in release.read_rows().column_names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -11,8 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from discreet.core.release_target import ReleaseTarget
+from discreet.services import count_publication
+from discreet.services.anonymize import release_publishing
+from discreet.services.anonymize.release_certificate import write_certificate
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy
+from discreet.services.synthesize import synthetic_publication
 from tests.patience import PATIENCE
 from tests.services import patients
 from tests.services.test_promise import discreet
@@ -136,3 +142,26 @@ def test_a_full_disk_says_so(folder: Path, full: Path, capsys: pytest.CaptureFix
         assert discreet(*words) == 2
         assert "its disk is full" in capsys.readouterr().err
     assert [path.name for path in full.iterdir()] == ["ballast"]
+
+
+@pytest.mark.parametrize("name", ["anonymize", "synthesize", "tabulate"])
+def test_rows_and_certificate_are_written_under_one_lock(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two commands with one output, the rows of one are never beside the certificate of the other."""
+    taken = []
+
+    def try_lock(content: dict[str, object], target: ReleaseTarget) -> Path:
+        handle = os.open(target.file.absolute().parent, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            taken.append(target.file.exists())
+        finally:
+            os.close(handle)
+        return write_certificate(content, target)
+
+    for module in (release_publishing, synthetic_publication, count_publication):
+        monkeypatch.setattr(module, "write_certificate", try_lock)
+    assert discreet(*COMMANDS[name]) == 0
+    assert taken == [True]

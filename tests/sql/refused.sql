@@ -328,8 +328,11 @@ SELECT MODE(city) FROM people
 -- a key's values are not declared, so groups would have to be
 SELECT city, COUNT(*) FROM people GROUP BY city
 
--- the question is not SQL that can be read.
+-- the question is not SQL that can be read
 SELECT SUM() FROM people
+
+-- the question is not SQL that can be read, near Alter.
+SELECT AVG(Alter) FROM people
 
 -- GROUP BY «'x'» is a constant.
 SELECT COUNT(*) FROM people GROUP BY 'x'
@@ -454,7 +457,7 @@ FROM people
 -- the number 99999999999999999999999 is too large.
 SELECT COUNT(*) FROM people WHERE age > 99999999999999999999999
 
--- the question is not SQL that can be read.
+-- the question is not SQL that can be read
 SELECT COUNT(*) FROM people WHERE age > 0x1F
 
 -- INTERVAL in «INTERVAL '1' DAY» is not answered.
@@ -607,7 +610,7 @@ CALL pragma_version()
 -- LOAD is not a question.
 LOAD httpfs
 
--- the question is not SQL that can be read.
+-- the question is not SQL that can be read
 EXPORT DATABASE 'x'
 
 -- SELECT names no column.

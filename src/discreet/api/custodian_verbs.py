@@ -65,6 +65,7 @@ def anonymize(
     quasi: Names = (),
     sensitive: Names = (),
     keep: Names = (),
+    force: bool = False,
     columns: Columns | None = None,
     person: str | None = None,
     hierarchies: Mapping[str, Mapping[str, object]] | None = None,
@@ -89,7 +90,8 @@ def anonymize(
 
     `table` is a table of the policy, or a frame with the columns of the policy's only table. A frame needs no
     policy: pass it first, and name its `quasi` and `sensitive` columns, and others to `keep` unchanged; no
-    others are published. `columns` may declare bounds and values as in `ask`, from which generalizations
+    others are published. With `force`, kept columns are published although they may identify people, and the
+    certificate lists them. `columns` may declare bounds and values as in `ask`, from which generalizations
     follow, and `hierarchies` are those of a policy. `person` is the column that identifies people, whom `k`
     then counts; "row" if each row is a person, which a frame with a column such as `patient` has to say.
 
@@ -128,6 +130,7 @@ def anonymize(
             quasi=quasi,
             sensitive=sensitive,
             keep=keep,
+            force=force or None,
             columns=columns,
             person=person,
             hierarchies=hierarchies,
@@ -150,6 +153,7 @@ def anonymize(
         sampling=sampling,
         unit=unit,
         population=population,
+        forced_columns=list_names("keep", keep) if force else (),
     )
     return found.fit(table).release
 

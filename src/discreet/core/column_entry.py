@@ -161,7 +161,7 @@ class Column(StrictModel):
         validation_alias=AliasChoices("from", "source_name"),
         serialization_alias="from",
         min_length=1,
-        max_length=500,
+        max_length=10_000,
         description="Its name in the source, where that is another: any header.",
         examples=["Gewicht/kg"],
     )

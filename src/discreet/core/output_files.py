@@ -4,6 +4,8 @@ Complete    A draft is written beside the file and replaces it at the end.
 Refused     An existing path that is not a regular file (a folder, a device, a pipe, a symbolic link), or a
             file whose content does not match its extension: a mistyped name must not destroy a table or a
             ledger. It is refused before anything is charged.
+Together    Files that belong together, such as rows and their certificate, are written under a lock of their
+            folder: of two commands with the same output, one replaces all files of the other.
 Leftovers   A draft may hold rows, and a killed process leaves it behind. Its name identifies the process and
             the machine, so that the next process that writes to the folder removes it. Folders for data that
             does not fit into memory are treated alike.
@@ -13,6 +15,7 @@ Full        An error says so where the disk is full.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -70,6 +73,18 @@ def require_output(path: Path) -> None:
         raise RequestError(
             f"{path} exists and is {found}, which would be lost.", hint="Name another file, or remove it."
         )
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Let one process or thread at a time write files that belong together into a folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network drives cannot lock a folder
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

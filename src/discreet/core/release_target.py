@@ -5,12 +5,14 @@ Only names and paths: nothing here opens a file, so command line, console and re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.core.output_files import (
+    lock_folder,
     remove_leftovers,
     require_output,
 )
@@ -106,6 +108,12 @@ class ReleaseTarget:
             remove_leftovers(self.file.absolute().parent, self.file.name)
         for ending in COMPANIONS:
             require_output(self.make_companion_path(ending))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep others from writing an output or its companion files here in the meantime."""
+        with lock_folder(self.file.absolute().parent):
+            yield
 
     def make_companion_path(self, ending: str) -> Path:
         """Return the path of a companion file."""

@@ -59,6 +59,8 @@ class ColumnForm:
     """Whether `filled` is NULL for every text that means a missing value."""
     is_trimmed: bool = False
     """Whether `filled` is the text without blanks around it."""
+    is_tight: bool = False
+    """Whether no text of the column has blanks around it."""
 
     @classmethod
     def from_column(cls, name: str, source_type: str) -> ColumnForm:
@@ -67,7 +69,9 @@ class ColumnForm:
         return cls(raw=value, filled=value, value=name, type=source_type, is_text=kind == "VARCHAR")
 
     @classmethod
-    def from_text(cls, name: str, value_type: str, *, is_trimmed: bool = True) -> ColumnForm:
+    def from_text(
+        cls, name: str, value_type: str, *, is_trimmed: bool = True, is_tight: bool = False
+    ) -> ColumnForm:
         """Return the form of a column in the view of a text source (`csv_sources.write_text_view`)."""
         return cls(
             raw=quote_identifier(f"{RAW} {name}"),
@@ -77,6 +81,7 @@ class ColumnForm:
             is_text=True,
             reads_nulls=True,
             is_trimmed=is_trimmed,
+            is_tight=is_tight,
         )
 
 
@@ -172,7 +177,7 @@ def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str 
     raw, filled, value = f"r{place}", f"f{place}", f"v{place}"
     filled_count = f"count({filled}){_write_blank_count(column, form, raw)}"
     counts: dict[str, str | list[str]] = {"missing": f"count(*) - ({filled_count})"}
-    if form.is_text:
+    if form.is_text and not form.is_tight:
         # blanks and control characters sort below '!', and comparing is much faster than trimming
         is_padded = f"({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' ')"
         counts["padded"] = f"count_if({f'{raw} <> {filled}' if form.is_trimmed else is_padded})"

@@ -41,7 +41,7 @@ from discreet.engines.csv_column_detection import (
 from discreet.engines.csv_quotes import BLANKS
 from discreet.engines.file_formats import FileFormat, find_file_format
 from discreet.engines.spreadsheets import list_sheets, read_sheet, write_cell
-from discreet.engines.text_files import open_bytes, open_text
+from discreet.engines.text_files import open_bytes, open_text, require_text
 
 MAX_ROWS = 10_000
 MAX_SAMPLE_CHARACTERS = 16 << 20
@@ -52,6 +52,9 @@ TEXT_DELIMITERS = (":", " ")
 """Those that texts and times have as well, so that two columns are too few to tell."""
 SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")
 """The first line by which Excel is told the delimiter."""
+CONTROLS = re.compile(r"[\x00\x02-\x08\x0b\x0e-\x1b]")
+"""Control characters that no text has, neither as a mark nor by accident."""
+NOISE_SAMPLE, MAX_CONTROLS = 4000, 0.05
 UNDEFINED_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 
@@ -96,11 +99,14 @@ def detect_csv(path: Path) -> CsvDetection:
         if others:
             found["sheet"] = fullest
     else:
+        require_text(path)
         encoding = _detect_encoding(path)
         if encoding != "utf-8":
             found["encoding"] = encoding
         with open_text(path, CsvOptions(encoding=encoding)) as file:
             text = file.read(MAX_SAMPLE_CHARACTERS)
+        if len(CONTROLS.findall(text[:NOISE_SAMPLE])) > MAX_CONTROLS * len(text[:NOISE_SAMPLE]):
+            raise RequestError(f"{path.name} is not text.", hint="Export its table as text, such as CSV.")
         if len(text) == MAX_SAMPLE_CHARACTERS:
             text = text[: max(text.rfind("\n"), 1)]
         numbered = list(islice(_read_rows(text, found), MAX_ROWS))

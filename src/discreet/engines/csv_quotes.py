@@ -30,13 +30,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
+MAX_ROW_BYTES = 2_000_000
+"""Of a row; DuckDB leaves longer ones out, some of them without a word."""
 MAX_LISTED_LINES = 1000
 LEAST_FIELDS = 3
 """Fields of a row that a line of text is not taken for: a sentence has a comma as well."""
 WINDOW = 1 << 20
+LINE_FEED = ord("\n")
 LINE_END = re.compile(rb"\r\n?|\n")
 BLANKS = " \t\r\n\u00a0\ufeff"
 """What is left out around a value."""
@@ -59,17 +64,28 @@ class RowInspection:
 
 
 def inspect_rows(
-    name: str, path: Path, shown: str, separator: str, quote: str, fields: int, *, only_quoted: bool = False
+    name: str,
+    path: Path,
+    shown: str,
+    separator: str,
+    quote: str,
+    fields: int,
+    *,
+    only_quoted: bool = False,
+    only_last: bool = False,
 ) -> RowInspection:
     """Inspect a file of rows with so many fields; refuse one in which a quoted value may hold other rows.
 
     Errors call the file `shown`. Rows of a single field are never uneven. With `only_quoted`, lines without a
-    quote mark are passed over, several times as fast, and not all uneven rows are found.
+    quote mark are passed over, several times as fast, and not all uneven rows are found. With `only_last`,
+    the last line alone is inspected, of a file in which each line is known to be a row.
     """
     if path.stat().st_size == 0:
         return RowInspection()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         inspector = _Inspector(text, separator.encode(), quote.encode(), fields)
+        if only_last:
+            inspector.skip_to_last_line()
         fault = inspector.run_quoted() if only_quoted else inspector.run()
         if fault is None:
             return RowInspection(
@@ -123,6 +139,13 @@ class _Inspector:
                 return fault
         return None
 
+    def skip_to_last_line(self) -> None:
+        """Go to where the last line begins."""
+        end = len(self.text)
+        while end > self.place and self.text[end - 1 : end] in (b"\n", b"\r"):
+            end -= 1
+        self.place = max(self.place, *(1 + self.text.rfind(mark, self.place, end) for mark in (b"\n", b"\r")))
+
     def find_line(self, place: int) -> int:
         """Return the number of the line at a place that is not before the last one that was asked for."""
         self._line += len(LINE_END.findall(self.text, self._counted, place))
@@ -171,6 +194,38 @@ class _Inspector:
             within = LINE_END.split(found[0])[1:]
             self.quoted_rows += sum(line.count(self.separator) == self.fields - 1 for line in within)
         return None
+
+
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a file, of which each row takes at least one."""
+    if path.stat().st_size == 0:
+        return 0
+    found, last = 0, b""
+    with path.open("rb") as file:
+        while chunk := file.read(WINDOW):
+            # much faster than bytes.count where there are many
+            found += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == LINE_FEED))
+            if b"\r" in chunk:
+                found += chunk.count(b"\r") - chunk.count(b"\r\n")
+            found -= last == b"\r" and chunk.startswith(b"\n")
+            last = chunk[-1:]
+    return found + (last not in (b"\n", b"\r"))
+
+
+def find_overlong_lines(path: Path) -> list[int]:
+    """Return the numbers of the lines that are longer than a row may be."""
+    if path.stat().st_size <= MAX_ROW_BYTES:
+        return []
+    found, place = [], 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        while len(text) - place > MAX_ROW_BYTES:
+            last = max(text.rfind(end, place, place + MAX_ROW_BYTES + 1) for end in (b"\n", b"\r"))
+            if last < 0:
+                found.append(place)
+                ends = [text.find(end, place + MAX_ROW_BYTES) for end in (b"\n", b"\r")]
+                last = min((end for end in ends if end >= 0), default=len(text))
+            place = last + 1
+        return [1 + len(LINE_END.findall(text, 0, start)) for start in found]
 
 
 def _skip(pattern: re.Pattern[bytes], text: mmap.mmap, place: int) -> int:

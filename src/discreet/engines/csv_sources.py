@@ -237,10 +237,13 @@ def _write_reader(file: TextFile, delimiter: str, names: Sequence[str], *, is_pa
     # Where values may be quoted, read by one thread: several would begin in the middle of the file, and guess
     # whether they are within a quoted value. In strict mode one row could make the whole read fail.
     parallel = "false" if options.quote else "true"
+    # Told that lines end with \n, the reader takes each of \n, \r\n and \r for an end. By itself it looks at
+    # the first line alone, and after a header that ends with \r\n a line that ends with \r takes the next
+    # one's first character.
     return (
         f"read_csv({quote_path(file.path)}, auto_detect = false, header = {str(options.header).lower()}, "
         f"delim = {quote_literal(delimiter)}, quote = {quote}, "
-        f"escape = {quote}{padding}, columns = {{{struct}}}, strict_mode = false, "
+        f"escape = {quote}{padding}, columns = {{{struct}}}, strict_mode = false, new_line = '\\n', "
         f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = {parallel})"
     )
 

@@ -65,6 +65,17 @@ def connect_duckdb(
     return connection
 
 
+def choose_memory_limit(columns: int) -> str:
+    """Return the memory limit for a statement that reads so many declared columns.
+
+    Reading a column as its type takes about half a MiB, however many rows there are.
+
+    >>> choose_memory_limit(20), choose_memory_limit(5_000)
+    ('1044MiB', '6024MiB')
+    """
+    return f"{1024 + columns}MiB"
+
+
 def lock_down_connection(connection: duckdb.DuckDBPyConnection) -> None:
     """Restrict a connection to its own tables for good: no later statement can change that."""
     # set before the configuration is locked; applies to every connection to the same database

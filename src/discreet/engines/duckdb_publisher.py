@@ -57,9 +57,16 @@ ARRIVING, GIVEN, MOST_WORDS = "_discreet_arriving", "_discreet_given", 10_000
 class DuckDBPublisher(Closeable):
     """A `Publisher` over policy tables and frames, each under its name."""
 
-    def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        frames: Mapping[str, pa.Table] | None = None,
+        *,
+        defers_quotes: bool = False,
+    ) -> None:
+        """With `defers_quotes`, quotes that may hold other rows are refused by `count_unread_rows` alone."""
         self._sources: list[sources.Source] = []
-        self._unread: dict[str, sources.UnreadRows] = {}
+        self._defers_quotes = defers_quotes
         self._names = {*tables, *(frames or {})}
         self._spill = make_spill_folder()
         self._connection = run_guarded(lambda: connect_duckdb(spill_folder=self._spill.name))
@@ -93,9 +100,17 @@ class DuckDBPublisher(Closeable):
         text = f"DESCRIBE {quote_identifier(name)}"
         return {row[0]: row[1] for row in run_guarded(lambda: self._connection.execute(text).fetchall())}
 
-    def unread_rows(self, name: str) -> sources.UnreadRows:
-        """Return the rows of a text source that cannot be read; none for other sources."""
-        return self._unread.get(name, sources.UnreadRows())
+    def count_unread_rows(self, name: str, read: int) -> sources.UnreadRows:
+        """Return the rows of a text source beside so many that are read; none for other sources."""
+        source = self._find_source(name)
+        return run_guarded(lambda: sources.inspect_texts(source, self._connection, read=read))
+
+    def has_padded_values(self, name: str) -> bool:
+        """Return whether blanks are left out around some values of a text source."""
+        return any(text.options.trim for text in self._find_source(name).texts)
+
+    def _find_source(self, name: str) -> sources.Source:
+        return next(source for source in self._sources if source.name == name)
 
     def has_table(self, name: str) -> bool:
         """Return whether there is a table or frame of that name."""
@@ -129,7 +144,8 @@ class DuckDBPublisher(Closeable):
         source = run_guarded(lambda: sources.make_texts(located, Path(self._spill.name)))
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
-        self._unread[name] = run_guarded(lambda: sources.inspect_texts(source, self._connection))
+        if not self._defers_quotes:
+            run_guarded(lambda: sources.require_closed_quotes(source))
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"

@@ -57,7 +57,7 @@ class DuckDBSpec(EngineSpec):
         "texts with a collation (`COLLATE NOCASE`), `INTERVAL`, `JSON`, lists, structs, maps"
     )
     time_limit = "ten minutes, then interrupted"
-    memory_limit = "1 GiB, the rest goes to disk"
+    memory_limit = "1 GiB, and 1 MiB a column; the rest goes to disk"
 
     @property
     def location(self) -> str:

@@ -41,11 +41,15 @@ from discreet.core.output_files import make_spill_folder
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines import row_ranking, sources
-from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
+from discreet.engines.duckdb_connection import (
+    choose_memory_limit,
+    connect_duckdb,
+    lock_down_connection,
+)
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 
-STORE_FORMAT = 6
+STORE_FORMAT = 7
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
@@ -151,7 +155,11 @@ def _rebuild_store(
 
 
 def _build_file(path: Path, policy: Policy, located: list[Source], key: bytes, progress: Progress) -> None:
-    connection = connect_duckdb(str(path), spill_folder=str(path.with_suffix(".spill")))
+    connection = connect_duckdb(
+        str(path),
+        spill_folder=str(path.with_suffix(".spill")),
+        memory_limit=choose_memory_limit(max(len(each.table.columns) for each in located)),
+    )
     path.chmod(0o600)
     _build_tables(connection, policy, located, key, progress, path.parent).close()
 
@@ -207,9 +215,6 @@ def _require_exact_identifiers(
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
     reading = sources.read_source_schema(source, connection)
     connection.execute(row_ranking.write_create_table(source.name, policy, reading))
-    rejected = sources.count_rejected_rows(connection)
-    if rejected:
-        CUSTODIAN_LOG.warning("table %s: %s rows are too long to be read", source.name, f"{rejected:,}")
     for column in row_ranking.list_lookup_columns(source.name, policy):
         connection.execute(row_ranking.write_create_owner_table(source.name, column, policy, reading))
         shared = row_ranking.count_shared_keys(connection, source.name, column)

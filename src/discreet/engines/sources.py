@@ -47,7 +47,8 @@ from discreet.engines.coarse_times import (
     register_parquet_files,
     select_microseconds,
 )
-from discreet.engines.csv_quotes import inspect_rows
+from discreet.engines.csv_blanks import may_need_trimming
+from discreet.engines.csv_quotes import MAX_LISTED_LINES, count_lines, find_overlong_lines, inspect_rows
 from discreet.engines.csv_sources import (
     UNREAD,
     CsvRelation,
@@ -152,8 +153,20 @@ def make_texts(source: Source, folder: Path) -> Source:
     """Return a source whose text can be read; copies that this takes are made in `folder`."""
     if not source.is_text:
         return source
-    options = source.table.csv or CsvOptions()
-    return replace(source, texts=tuple(make_text_file(path, options, folder) for path in source.files))
+    options, declared = source.table.csv or CsvOptions(), source.table.source_names.values()
+    made = (make_text_file(path, options, folder) for path in source.files)
+    return replace(source, texts=tuple(_drop_idle_trimming(text, declared) for text in made))
+
+
+def _drop_idle_trimming(text: TextFile, declared: Iterable[str]) -> TextFile:
+    """Return a file whose values have no blanks around them with the option not to trim them."""
+    options = text.options
+    if not options.trim:
+        return text
+    header = read_header(text.path, options, declared)
+    if may_need_trimming(text.path, header.delimiter, options.quote):
+        return text
+    return replace(text, options=options.model_copy(update={"trim": False}))
 
 
 @contextmanager
@@ -262,6 +275,7 @@ def write_parquet_reader(files: Iterable[Path]) -> str:
 class UnreadRows:
     """The rows of a text source that are not read, with the first of their lines, for the custodian alone.
 
+    `overlong_count` of them are longer than a row may be; the others have too few or too many fields.
     `undecodable` are lines with bytes that the encoding does not have; their rows are read. `quoted_lines`
     are those within a value that began in an earlier line, and `quoted_rows` those of them that look like
     rows: a stray quote mark has taken them in.
@@ -269,16 +283,25 @@ class UnreadRows:
 
     count: int = 0
     lines: tuple[tuple[str, int], ...] = ()
+    overlong_count: int = 0
     undecodable_count: int = 0
     undecodable: tuple[tuple[str, int], ...] = ()
     quoted_lines: int = 0
     quoted_rows: int = 0
 
+    @property
+    def fault(self) -> str:
+        """The fault of the rows that are not read: what they have too much or too little of."""
+        uneven, overlong = "too few or too many fields", "more than 2 MB"
+        if not self.overlong_count:
+            return uneven
+        return overlong if self.overlong_count == self.count else f"{uneven}, or {overlong}"
+
     def __str__(self) -> str:
         """Return a sentence about them; empty if there are none."""
         parts = []
         for count, lines, fault in (
-            (self.count, self.lines, "not read: they have too few or too many fields"),
+            (self.count, self.lines, f"not read: they have {self.fault}"),
             (self.undecodable_count, self.undecodable, "in another encoding than declared"),
         ):
             if count:
@@ -288,8 +311,51 @@ class UnreadRows:
         return "; ".join(parts)
 
 
-def count_rejected_rows(connection: duckdb.DuckDBPyConnection) -> int:
-    """Return how many rows the driver left out, such as rows longer than it reads, since the last release."""
+def require_closed_quotes(source: Source) -> None:
+    """Raise RequestError if a quoted value of a text source may hold rows of others."""
+    _inspect_texts(source, only_quoted=True)
+
+
+def inspect_texts(
+    source: Source, connection: duckdb.DuckDBPyConnection, *, read: int | None = None
+) -> UnreadRows:
+    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others.
+
+    `read` is the number of rows that are, if it is known: of a file with as many lines none is left out, and
+    none goes on to another line. DuckDB counts rows much faster than their lines can be found; so these are
+    looked for only if need be.
+    """
+    is_whole = read is not None and read == _count_row_lines(source)
+    quoted = replace(_inspect_texts(source, only_quoted=True, only_last=is_whole), count=0, lines=())
+    if is_whole or not source.texts:
+        return quoted
+    csv = write_csv_relation(source.name, source.table, source.texts)
+    _drop_rejects(connection)
+    ((count,),) = connection.execute(f"SELECT count(*) FROM {csv.texts} WHERE {UNREAD}").fetchall()
+    rejected = _count_rejected_rows(connection)
+    _drop_rejects(connection)
+    overlong = [
+        (text.original.name, text.find_original_line(line))
+        for text in source.texts
+        for line in find_overlong_lines(text.path)
+    ]
+    overlong_count = max(len(overlong), rejected)
+    found = _inspect_texts(source, only_quoted=False) if count else quoted
+    return replace(
+        found,
+        count=count + overlong_count,
+        lines=tuple(sorted({*found.lines, *overlong[:MAX_LISTED_LINES]})),
+        overlong_count=overlong_count,
+    )
+
+
+def _count_row_lines(source: Source) -> int:
+    """Return the number of lines of a source's texts, without those of their headers."""
+    return sum(count_lines(text.path) - text.options.header for text in source.texts)
+
+
+def _count_rejected_rows(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many rows the driver left out since its tables of them were dropped."""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
         return 0
@@ -298,23 +364,13 @@ def count_rejected_rows(connection: duckdb.DuckDBPyConnection) -> int:
     return int(count)
 
 
-def inspect_texts(source: Source, connection: duckdb.DuckDBPyConnection) -> UnreadRows:
-    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others.
-
-    DuckDB counts them, much faster than their lines can be found; so these are looked for only if there are
-    any.
-    """
-    found = _inspect_texts(source, only_quoted=True)
-    if not source.texts:
-        return found
-    csv = write_csv_relation(source.name, source.table, source.texts)
-    ((count,),) = connection.execute(f"SELECT count(*) FROM {csv.texts} WHERE {UNREAD}").fetchall()
-    return (
-        replace(_inspect_texts(source, only_quoted=False), count=count) if count else replace(found, count=0)
-    )
+def _drop_rejects(connection: duckdb.DuckDBPyConnection) -> None:
+    """Drop the driver's tables of rows that it left out, which quote them."""
+    for table in ("reject_errors", "reject_scans"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
+def _inspect_texts(source: Source, *, only_quoted: bool, only_last: bool = False) -> UnreadRows:
     found = UnreadRows()
     for text in source.texts:
         header = read_header(text.path, text.options, source.table.source_names.values())
@@ -327,6 +383,7 @@ def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
             text.options.quote,
             len(header.names),
             only_quoted=only_quoted,
+            only_last=only_last,
         )
         found = UnreadRows(
             count=found.count + seen.uneven_count,
@@ -345,8 +402,7 @@ def release_source(connection: duckdb.DuckDBPyConnection) -> None:
     known = f"SELECT view_name FROM duckdb_views() WHERE starts_with(view_name, {quote_literal(FRAME)})"
     for (name,) in connection.execute(known).fetchall():
         connection.unregister(name)
-    for table in ("reject_errors", "reject_scans"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    _drop_rejects(connection)
 
 
 def read_arrow_files(files: Sequence[Path]) -> pa.Table:

@@ -52,7 +52,7 @@ from discreet.engines.spark_session import (
 GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 """Glob characters in a path; a backslash escapes them."""
 WHOLE = ".whole"
-READING = 1
+READING = 2
 """Counts up when sources are read differently, so that stores of rows that were read before are not used."""
 KEY_VIEW = "_discreet_key"
 QUOTED_OR_KEY_PARAMETER = re.compile(

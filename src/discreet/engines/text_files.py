@@ -31,6 +31,17 @@ from discreet.engines.spreadsheets import read_sheet, write_cell
 CHUNK = 1 << 20
 MAX_LISTED_LINES = 1000
 REPLACEMENT = "\ufffd"
+SIGNATURES = {
+    b"PK\x03\x04": ("an Excel workbook or another archive", "Rename it to end in .xlsx, or unpack it."),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook of an old format", "Save it as .xlsx or .csv."),
+    b"\x1f\x8b": ("compressed", "Rename it to end in .csv.gz."),
+    b"\x28\xb5\x2f\xfd": ("compressed", "Rename it to end in .csv.zst."),
+    b"PAR1": ("a Parquet file", "Rename it to end in .parquet."),
+    b"ARROW1": ("an Arrow file", "Rename it to end in .arrow."),
+    b"%PDF": ("a PDF file", "Export its table as text."),
+    b"SQLite format 3": ("a SQLite database", "Export its table as text."),
+}
+"""How files of other formats begin: what each is, and what to do with it."""
 UTF_8 = ("utf-8", "ascii", "utf-8-sig")
 ISO_DATES, ISO_TIMES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"
 
@@ -62,10 +73,20 @@ class TextFile:
         return found
 
 
+def require_text(path: Path) -> None:
+    """Refuse a file that begins as one of another format does, whatever its name says."""
+    with open_bytes(path) as file:
+        head = file.read(max(map(len, SIGNATURES)))
+    for signature, (what, hint) in SIGNATURES.items():
+        if head.startswith(signature):
+            raise RequestError(f"{path.name} is not text: it is {what}.", hint=hint)
+
+
 def make_text_file(path: Path, options: CsvOptions, folder: Path) -> TextFile:
     """Return a file as UTF-8 text: the file itself, or a copy in `folder`."""
     if find_file_format(path) is FileFormat.SPREADSHEET:
         return _copy_sheet(path, options, folder)
+    require_text(path)
     is_plain = options.encoding in UTF_8 and path.suffix.lower() not in COMPRESSIONS
     if is_plain and not options.skip and options.comment is None and _is_utf_8(path):
         return _drop_unused_quote(TextFile(original=path, path=path, options=options))

@@ -101,9 +101,8 @@ def _list_remarks(table: TableDraft) -> list[str]:
     if table.has_roles_by_name_only:
         remarks.append(f"No values of {name} could be looked at: roles are by name alone, check them.")
     if table.left_out:
-        listed = ", ".join(map(str, table.left_out))
         remarks.append(
-            f"Left out of {name}, as a policy has no word for their types: columns {listed}. "
+            f"Left out of {name}, as a policy has no word for their types: {', '.join(table.left_out)}. "
             + _suggest_conversion(table)
         )
     return remarks

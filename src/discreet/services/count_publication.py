@@ -304,6 +304,7 @@ def write_release(released: ReleasedCounts, output: Path | None) -> tuple[Path, 
     if output is None:
         return ()
     place = ReleaseTarget.parse(output)
-    with stage_output(place) as file, DuckDBPublisher({}, {"rows": released.rows}) as engine:
-        engine.write('SELECT * FROM "rows"', file)
-    return output, write_certificate(released.publication.certificate, place)
+    with place.lock():
+        with stage_output(place) as file, DuckDBPublisher({}, {"rows": released.rows}) as engine:
+            engine.write('SELECT * FROM "rows"', file)
+        return output, write_certificate(released.publication.certificate, place)

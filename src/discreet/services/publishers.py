@@ -40,16 +40,17 @@ def open_publisher(
     *,
     store: str | None = None,
     list_columns: Collection[str] = (),
+    defers_quotes: bool = False,
 ) -> Publisher:
     """Open a publisher over tables and frames, each under its name; `store` is where the engine may write.
 
     Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read
-    other list columns as text.
+    other list columns as text. `defers_quotes` is for a check (`DuckDBPublisher`).
     """
     engine = parse_engine_address(address)
     there = {name: table for name, table in tables.items() if engine.can_read(table.source)}
     if engine.is_embedded or not there:
-        return DuckDBPublisher(tables, frames)
+        return DuckDBPublisher(tables, frames, defers_quotes=defers_quotes)
     here = {name: table for name, table in tables.items() if name not in there}
     if not here and not frames:
         return _open_remote_publisher(engine, there, store, list_columns)

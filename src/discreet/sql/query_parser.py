@@ -14,7 +14,10 @@ from typing import NoReturn
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError
 
+from discreet.core.errors import shorten_value
 from discreet.sql import query_validation
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.query_parameters import fill_parameters, require_valid_characters
@@ -24,6 +27,21 @@ from discreet.sql.sql_names import fold_case
 LONGEST = 20_000
 DEEPEST = 60
 LISTS = 100
+CLAUSES = (
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "BY",
+    "LIMIT",
+    "JOIN",
+    "ON",
+    "AS",
+    "AND",
+    "OR",
+)
 
 # sqlglot logs warnings about text that it cannot parse; the refusal already explains them.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
@@ -107,9 +125,29 @@ def _parse_statements(text: str) -> list[exp.Expr]:
         found = list(sqlglot.parse(text, read="duckdb"))
     except RecursionError:
         _refuse_depth()
-    except Exception:  # the parser also raises other errors than its own on unusual text
-        refuse_query("the question is not SQL that can be read.", "Check its syntax: SELECT … FROM ….")
+    except Exception as error:  # the parser also raises other errors than its own on unusual text
+        word = _find_wrong_word(error)
+        near = f", near {shorten_value(word)}" if word else ""
+        quoted = f' A column of that name is written "{word}".' if _is_name_and_keyword(word) else ""
+        refuse_query(
+            f"the question is not SQL that can be read{near}.", f"Check its syntax: SELECT … FROM ….{quoted}"
+        )
     return [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
+
+
+def _find_wrong_word(error: Exception) -> str:
+    """Return the text at which the parser gave up, or an empty one if it does not say."""
+    known = error.errors if isinstance(error, ParseError) else []
+    return str(known[0].get("highlight") or "") if known else ""
+
+
+def _is_name_and_keyword(word: str) -> bool:
+    """Return whether a word begins another statement, and is a likely name of a column too, such as Alter.
+
+    >>> _is_name_and_keyword("Alter"), _is_name_and_keyword("FROM"), _is_name_and_keyword("age")
+    (True, False, False)
+    """
+    return word.isalpha() and word.upper() in DuckDB.Tokenizer.KEYWORDS and word.upper() not in CLAUSES
 
 
 def _refuse_depth() -> NoReturn:

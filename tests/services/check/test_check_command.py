@@ -285,3 +285,13 @@ def test_checking_creates_no_ledger_and_charges_nothing(tmp_path: Path) -> None:
     assert discreet("check", "--policy", str(path)) == 0
     assert not (tmp_path / "ledger.db").exists()
     assert (tmp_path / "ledger.check.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_row_that_is_too_long_to_be_read_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_people(tmp_path, ("40", "Male" * 600_000, "1984-05-06", "70.5"))
+    (table,) = check_json(path, capsys)["tables"]
+    assert (table["rows"], table["unread"], [each["line"] for each in table["unread_lines"]]) == (99, 1, [2])
+    assert discreet("check", "--policy", str(path)) == 0
+    assert "1 row has more than 2 MB" in capsys.readouterr().out

@@ -57,7 +57,8 @@ def test_a_reading_option_that_is_proposed_reads_the_column(
 @pytest.mark.parametrize("text", ["male", "Malé", "Ma le"])
 def test_another_spelling_that_is_declared_fits(tmp_path: Path, text: str) -> None:
     before = check_column(tmp_path / "t.csv", ["Female", text], SEX, {})
-    assert before.fix == f"Declare them as the data spells them: {text!r} for 'Male'."
+    fix = f"Declare them as the data spells them: {text!r} for 'Male'."
+    assert before.fix == f"{fix} Where both are in the data, declare both."
     after = check_column(tmp_path / "t.csv", ["Female", text], SEX | {"values": [text, "Female"]}, {})
     assert after.verdict is Verdict.FITS
 

@@ -71,12 +71,13 @@ def publish_release(
         release, evaluation=evaluation, stated=bound_from_option(at_most), forced=forced
     )
     _record_in_ledger(release, release.policy, target, content)
-    release.write_rows(path)
-    written: list[Path | str] = [target.engine_name or Path(path), write_certificate(content, target)]
-    if release.chained_model is not None:
-        release.write_signatures(target.make_companion_path(SIGNATURES))
-        written.append(target.make_companion_path(SIGNATURES))
-    return [*written, *_write_report(report, target)]
+    with target.lock():
+        release.write_rows(path)
+        written: list[Path | str] = [target.engine_name or Path(path), write_certificate(content, target)]
+        if release.chained_model is not None:
+            release.write_signatures(target.make_companion_path(SIGNATURES))
+            written.append(target.make_companion_path(SIGNATURES))
+        return [*written, *_write_report(report, target)]
 
 
 def publish_private_release(
@@ -84,10 +85,11 @@ def publish_private_release(
 ) -> list[Path | str]:
     """Write the table, its certificate and its report; the ledger already has its charge."""
     target = ReleaseTarget.parse(path)
-    release.write(path)
-    certificate = write_certificate(build_private_certificate(release), target)
-    report = None if render_report is None else render_report(release)
-    return [path, certificate, *_write_report(report, target)]
+    with target.lock():
+        release.write(path)
+        certificate = write_certificate(build_private_certificate(release), target)
+        report = None if render_report is None else render_report(release)
+        return [path, certificate, *_write_report(report, target)]
 
 
 def _write_report(report: str | None, target: ReleaseTarget) -> list[Path]:

@@ -77,10 +77,12 @@ def check_data(
     texts = {name: table for name, table in read.items() if is_text_source(table.source)}
     progress("opening the tables")
     with fault_log.log_faults(policy.ledger), ExitStack() as stack:
-        publisher: Publisher = stack.enter_context(open_publisher(policy.engine, read, held))
+        publisher: Publisher = stack.enter_context(
+            open_publisher(policy.engine, read, held, defers_quotes=True)
+        )
         reader = publisher if isinstance(publisher, DuckDBPublisher) else None
         if texts and reader is None:  # DuckDB reads text for every engine
-            reader = stack.enter_context(DuckDBPublisher(texts))
+            reader = stack.enter_context(DuckDBPublisher(texts, defers_quotes=True))
         checker = _Checker(
             policy,
             publisher,
@@ -149,7 +151,7 @@ class _Checker:
         commonest = self._list_commonest(name, columns, profiles)
         people = self._check_people(name, rows)
         bias = self._measure_bias(name, profiles, people, rows)
-        unread = self._find_unread_rows(name)
+        unread = self._count_unread_rows(name, rows)
         checked = [
             self._check_column(
                 name, column, rows, profiles[column], commonest.get(column, ()), bias.get(column)
@@ -175,8 +177,12 @@ class _Checker:
                 for column, entry in entries
             }
         types, options = self._texts[name].column_types(name), self._policy.tables[name].csv or CsvOptions()
+        is_tight = options.trim and not self._texts[name].has_padded_values(name)
         return {
-            column: (entry, ColumnForm.from_text(column, types[column], is_trimmed=options.trim))
+            column: (
+                entry,
+                ColumnForm.from_text(column, types[column], is_trimmed=options.trim, is_tight=is_tight),
+            )
             for column, entry in entries
         }
 
@@ -281,8 +287,8 @@ class _Checker:
         link = self._policy.tables[table].links[column]
         return LinkCheck(table=link.table, keyed=int(row["keyed"]), unmatched=int(row["unmatched"] or 0))
 
-    def _find_unread_rows(self, name: str) -> UnreadRows:
-        unread = self._texts[name].unread_rows(name) if name in self._texts else UnreadRows()
+    def _count_unread_rows(self, name: str, rows: int) -> UnreadRows:
+        unread = self._texts[name].count_unread_rows(name, rows) if name in self._texts else UnreadRows()
         if unread.count:
             lines = ", ".join(f"{file}:{line}" for file, line in unread.lines[:MAX_LOGGED_LINES])
             more = ", …" if unread.count > MAX_LOGGED_LINES else ""

@@ -19,8 +19,10 @@ def list_table_findings(
         found.append(
             Finding(
                 verdict=Verdict.EXCEEDS if is_beyond else Verdict.DIFFERS,
-                text=f"{format_count(unread.count, 'row has', 'rows have')} too few or too many fields",
-                fix="Correct the lines that the custodian's log lists, or the options under csv.",
+                text=f"{format_count(unread.count, 'row has', 'rows have')} {unread.fault}",
+                fix="Correct the lines that the custodian's log lists, or the options under csv."
+                if unread.overlong_count < unread.count
+                else "Shorten the lines that the custodian's log lists, or write the table as Parquet.",
             )
         )
     if unread.undecodable_count:

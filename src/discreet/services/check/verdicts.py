@@ -235,11 +235,18 @@ def _suggest_values(context: ColumnContext) -> str:
         nulls = ""
         if words and context.is_csv:
             nulls = f" Add {propose_reading(context.column, words, options=context.csv)} to the table."
-        return f"Declare them as the data spells them: {pairs}.{nulls}"
+        both = " Where both are in the data, declare both." if _has_declared(context) else ""
+        return f"Declare them as the data spells them: {pairs}.{both}{nulls}"
     command = _write_bounds_command(context, "--values")
     near = [f"{each.text!r} for {each.nearest!r}" for each in context.commonest if each.nearest is not None]
     spelling = f"Perhaps misspelled: {', '.join(near[:MAX_NEAR])}. " if near else ""
     return f"{spelling}Learn the frequent values: {command}"
+
+
+def _has_declared(context: ColumnContext) -> bool:
+    """Return whether some rows have a declared value."""
+    profile = context.profile
+    return context.rows > profile.missing + profile.undeclared
 
 
 def _write_bounds_command(context: ColumnContext, *options: str) -> str:

@@ -70,7 +70,7 @@ QUASI = """
     relationship hispanic veteran
 
     postleitzahl geburt geburtstag geburtsdatum geburtsjahr geschlecht staatsangehoerigkeit
-    familienstand wohnort
+    familienstand wohnort alter lebensalter edad eta leeftijd idade wiek
     gemeinde landkreis bundesland aufnahmedatum entlassungsdatum sterbedatum
     codepostal naissance datenaissance anneenaissance sexe nationalite commune ville departement deces
     codigopostal nacimiento fechanacimiento sexo nacionalidad municipio ciudad provincia

@@ -53,6 +53,8 @@ def quote_scalar(text: str) -> str:
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
 
 
+LONGEST_NAME = 60
+"""Characters of a proposed name; YAML has no keys of more than 1,024."""
 PLAIN_ADDRESS = re.compile(r"\w+:(?!.*:$)[\w.:/@?&=%,;+~\[\]-]+")
 STORE = """\
 # store: {place:<12}    # a writable {what}: tables are prepared there once, for all questions
@@ -203,7 +205,7 @@ OPEN_ENTRIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableDraft:
-    """One table of a draft; `left_out` are positions of columns that a policy cannot declare.
+    """One table of a draft; `left_out` are columns that a policy cannot declare, quoted or by their place.
 
     `has_roles_by_name_only` is set if no values could be matched against patterns.
     """
@@ -211,7 +213,7 @@ class TableDraft:
     name: str
     source_table: SourceTable
     columns: tuple[ColumnDraft, ...]
-    left_out: tuple[int, ...]
+    left_out: tuple[str, ...]
     has_roles_by_name_only: bool = False
 
     @property
@@ -261,7 +263,11 @@ def _draft_table(name: str, found: SourceTable) -> TableDraft:
             f"{found.display_name} has no column that a policy can declare.",
             hint="Lists, documents and bytes are not supported.",
         )
-    left_out = tuple(at for at, (column, _) in enumerate(found.columns, 1) if column not in usable)
+    left_out = tuple(
+        quote_scalar(column) if column else f"column {place}, which has no name"
+        for place, (column, _) in enumerate(found.columns, 1)
+        if column not in usable
+    )
     return TableDraft(
         name=name,
         source_table=found,
@@ -280,7 +286,7 @@ def _propose_names(columns: Iterable[str]) -> list[str]:
     found = []
     for column in columns:
         words = column if _is_name(column) else "_".join(re.findall(r"[^\W_]+", column)) or "column"
-        found.append(words if _is_name(words) else f"c_{words}")
+        found.append((words if _is_name(words) else f"c_{words}")[:LONGEST_NAME])
     return list(make_distinct_names(found))
 
 
@@ -311,7 +317,7 @@ def _format_table(table: TableDraft) -> str:
         "    rows_per_person: ?    # the most rows of one person that count; 1 where person is row",
         f"    columns:{_format_caution(table)}",
         *(f"      {f'{quote_scalar(column.name)}:':<{width}} {column.entry}" for column in table.columns),
-        *(f"      # column {at} is left out: a policy cannot declare its type" for at in table.left_out),
+        *(f"      # {each} is left out: a policy cannot declare its type" for each in table.left_out),
     ]
     return "\n".join(lines) + "\n"
 

@@ -79,16 +79,18 @@ def publish_synthetic(
         comparison = curator.inspect_data(lambda engine: compare_with_table(found, engine, curator.policy))
     useful = {} if people is None or target is None else {target: _measure_usefulness(found, people, target)}
     report_progress("writing")
-    with stage_output(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
-        engine.write('SELECT * FROM "rows"', file)
     public = build_synthetic_certificate(found, trial, at_most=request.at_most, forced=request.force)
+    with place.lock():
+        with stage_output(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
+            engine.write('SELECT * FROM "rows"', file)
+        certificate = write_certificate(public, place)
     return SyntheticPublication(
         synthetic=found,
         comparison=comparison,
         trial=trial,
         useful=useful,
         place=place,
-        files=(request.output, write_certificate(public, place)),
+        files=(request.output, certificate),
     )
 
 
