@@ -24,6 +24,7 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from discreet.accounting.entries import Entry
@@ -32,8 +33,9 @@ from discreet.core.policy import Policy
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
+from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells
 from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
-from discreet.services.policy_version import compute_policy_version
+from discreet.services.measurement_versions import MeasurementVersions
 from discreet.services.question_request import Reuse
 from discreet.services.stored_measurements import (
     ShownCells,
@@ -45,8 +47,7 @@ from discreet.services.stored_measurements import (
 from discreet.sql.accuracy import list_comparable_errors
 from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import ReleasedPrimitive
-from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.measurement_slices import SLACK, Pins, find_slices
+from discreet.sql.measurement_slices import SLACK, Pins
 from discreet.sql.releases import MeasuredCores
 from discreet.sql.repeated_looks import share_of_look
 
@@ -68,10 +69,19 @@ class MeasurementStore:
     _entries: BoundedCache[int, tuple[StoredMeasurements, ...]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
     )
-    _versions: dict[str, str] = field(default_factory=dict, repr=False)
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
+
+    @cached_property
+    def versions(self) -> MeasurementVersions:
+        """The versions of what measurements read."""
+        return MeasurementVersions(policy=self.policy)
+
+    @cached_property
+    def cells(self) -> CellFinder:
+        """What finds stored measurements of whose cells others are made."""
+        return CellFinder(policy=self.policy, index=self.index, versions=self.versions, load=self._load)
 
     def find(
         self,
@@ -86,7 +96,9 @@ class MeasurementStore:
         What is `bought` is missing however precisely it is stored; it is combined with that.
         """
         identities = {
-            name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
+            name: self.versions.complete(each)
+            for core in plan.cores
+            for name, each in core.identities.items()
         }
         entries = self._find_entries(identities.values())
         alone: dict[str, tuple[StoredMeasurements, ...]] = {}
@@ -108,10 +120,12 @@ class MeasurementStore:
             # together they may be as precise as what was planned
             if len(several[name]) > 1 and is_mean_enough(plan, name, several[name], identities[name]):
                 alone[name] = several[name]
+        helping: dict[str, DerivedGroups] = {}
         if reuse is not Reuse.NOTHING:
-            for name, (identity, part) in self._find_slices(plan, {*alone, *bought}, reuse).items():
-                alone[name], identities[name] = (part,), identity
-                several.pop(name, None)
+            serving, helping = self._find_derived(
+                plan, question, reuse, bought, alone=alone, several=several, identities=identities
+            )
+            alone |= {name: (each.rename(identities[name]),) for name, each in serving.items()}
         missing = tuple(name for name in identities if name not in alone)
         finer_cores = {
             table: finer
@@ -119,12 +133,15 @@ class MeasurementStore:
             if {*finer.core.noisy_primitives} <= {*missing}
         }
         for finer in finer_cores.values():
-            own = {name: self._complete(each) for name, each in finer.core.identities.items()}
+            own = {name: self.versions.complete(each) for name, each in finer.core.identities.items()}
             identities |= own
             entries |= self._find_entries(own.values())
             several |= {
                 name: self._list_stored(each, entries.get(each, []), finer.pins) for name, each in own.items()
             }
+        several |= {
+            name: (each.rename(identities[name]),) for name, each in helping.items() if not several.get(name)
+        }
         found = FoundMeasurements(
             cores=plan.cores,
             identities=identities,
@@ -150,26 +167,42 @@ class MeasurementStore:
             found.setdefault(identity, []).append(entry)
         return found
 
-    def _find_slices(
-        self, plan: QueryPlan, others: Collection[str], reuse: Reuse
-    ) -> dict[str, tuple[str, StoredMeasurements]]:
-        """Return finer measurements, by identity, of which some cells are measurements of the plan."""
-        slices = {
-            name: (core, [(self._complete(each.identity), each.pins) for each in found])
+    def _find_derived(
+        self,
+        plan: QueryPlan,
+        question: str,
+        reuse: Reuse,
+        bought: Collection[str],
+        *,
+        alone: Mapping[str, tuple[StoredMeasurements, ...]],
+        several: Mapping[str, tuple[StoredMeasurements, ...]],
+        identities: Mapping[str, str],
+    ) -> tuple[dict[str, DerivedGroups], dict[str, DerivedGroups]]:
+        """Return the groups of stored cells that serve for what is not stored, and those that may help."""
+        wanted = {
+            name: core
             for core in plan.cores
             for name in core.noisy_primitives
-            if name not in others and (found := [*find_slices(core, name, self.policy)])
+            if name not in alone and core.partition_selection is None
         }
-        entries = self._find_entries(identity for _, each in slices.values() for identity, _ in each)
-        chosen: dict[str, tuple[str, StoredMeasurements]] = {}
-        for name, (core, candidates) in slices.items():
-            for identity, pins in candidates:
-                known = self._list_stored(identity, entries.get(identity, []), pins)
-                best = self._find_best(core, name, identity, known, reuse)
-                if best is not None:
-                    chosen[name] = (identity, best)
+        found = self.cells.find(wanted) if wanted else {}
+        used = UsedCells()
+        for name, parts in [*alone.items(), *several.items()]:
+            for part in parts:
+                used.take_all(part, identities[name])
+        serving, helping = dict[str, DerivedGroups](), dict[str, DerivedGroups]()
+        for name, candidates in found.items():
+            shown = [replace(each, part=self._add_shown(each.part)) for each in candidates]
+            for each in shown:
+                serves = name not in bought and is_precise(plan, name, each, question, reuse)
+                if serves and used.take(each):
+                    serving[name] = each
                     break
-        return chosen
+        for name, candidates in found.items():
+            best = next(iter(candidates), None)
+            if best is not None and not {name} & {*serving, *several} and used.take(best):
+                helping[name] = replace(best, part=self._add_shown(best.part))
+        return serving, helping
 
     def _prefer_means(
         self,
@@ -206,7 +239,20 @@ class MeasurementStore:
         missing = sorted({found.identities[name] for name in found.missing})
         _, guarantee = plan.compute_charge(found.missing)
         key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
-        return self.index.reserve(key, text, guarantee, identities=missing, known=found.known_entries)
+        described = [
+            self.cells.describe(found.get_measured_core(core))
+            for core in found.cores
+            if {*core.noisy_primitives} & {*found.missing}
+        ]
+        families = {
+            each.family
+            for description in described
+            for identity, each in description.measurements.items()
+            if identity in missing
+        }
+        return self.index.reserve(
+            key, text, guarantee, identities=missing, known=found.known_entries, families=families
+        )
 
     def serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
         """Return what was measured as the bytes that its entry stores."""
@@ -217,23 +263,12 @@ class MeasurementStore:
                     found.identities,
                     measured[core.table],
                     found.finer_cores[core.table].pins if core.table in found.finer_cores else {},
+                    self.cells.describe(found.get_measured_core(core)),
                 )
                 for core in found.cores
                 if core.table in measured
             ]
         )
-
-    def _complete(self, identity: MeasurementIdentity) -> str:
-        """Return an identity with the version of the data, and of what it reads of the policy."""
-        return hashlib.sha256(
-            f"{identity.text}:{self._compute_version(identity.tables)}:{self.policy.data_version}".encode()
-        ).hexdigest()
-
-    def _compute_version(self, tables: Mapping[str, Collection[str]]) -> str:
-        key = repr(sorted((table, sorted(columns)) for table, columns in tables.items()))
-        if key not in self._versions:
-            self._versions[key] = compute_policy_version(select_read_entries(self.policy, tables))
-        return self._versions[key]
 
     def _list_stored(
         self, identity: str, entries: Sequence[int], pins: Pins | None = None
@@ -302,20 +337,6 @@ class MeasurementStore:
         return self._entries.get_or_compute(entry, read)
 
 
-def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -> Policy:
-    """Return the part of a policy that a measurement reads: some columns of some tables.
-
-    The columns that name people and link tables are a part of every table.
-    """
-    read = {}
-    for name, columns in tables.items():
-        table = policy.tables[name]
-        kept = {*columns, *table.links, *([table.person_column] if table.person_column else [])}
-        own = {column: entry for column, entry in table.columns.items() if column in kept}
-        read[name] = table.model_copy(update={"columns": own})
-    return policy.model_copy(update={"tables": read, "hierarchies": {}})
-
-
 # -- Means of several measurements --------------------------------------------------------------------------
 
 
@@ -332,6 +353,26 @@ def is_mean_enough(plan: QueryPlan, name: str, parts: tuple[StoredMeasurements, 
     planned, beta = plan.noisy_primitives[name], find_comparison_level(plan)
     mean = describe_mean(parts, identity, None)
     return find_shown_half_width(planned, mean, beta) <= find_shown_half_width(
+        planned, planned.to_released(NO_NUMBERS), beta
+    )
+
+
+def is_precise(plan: QueryPlan, name: str, groups: DerivedGroups, question: str, reuse: Reuse) -> bool:
+    """Return True if groups of stored cells may serve: any, or those with noise as narrow as the planned.
+
+    A group of several cells has no wider interval than what is planned, also where it may have been chosen
+    because of the noise of these cells.
+    """
+    if reuse is Reuse.ANY:
+        return True
+    planned, released = plan.noisy_primitives[name], groups.get_released()
+    if groups.most_cells <= 1:
+        return float(released.noise.variance) <= float(planned.noise.variance) * SLACK
+    beta = find_comparison_level(plan)
+    share = beta
+    if groups.part.was_shown(question):
+        share = split_miss_probability(1 - plan.confidence, groups.part.choices)
+    return find_shown_half_width(planned, released, share) <= find_shown_half_width(
         planned, planned.to_released(NO_NUMBERS), beta
     )
 

@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from discreet.sql.expression_tree import Call, Expression, Literal
 from discreet.sql.expression_types import Family, Numeric, Type
+from discreet.sql.predicates import join_conditions
 
 
 def split_condition(
@@ -30,20 +31,14 @@ def split_condition(
         chosen, value, other = argument.arguments
         if not (_is_null(other) or (ignores_zero and _is_whole(other, 0))) or _is_null(value):
             break
-        argument, condition = value, join_conditions(condition, chosen)
+        argument, condition = value, _add_condition(condition, chosen)
     if ignores_zero and isinstance(argument, Call) and _is_truth(argument):
-        return _write_one(argument.type), join_conditions(condition, argument.arguments[0])
+        return _write_one(argument.type), _add_condition(condition, argument.arguments[0])
     return argument, condition
 
 
-def join_conditions(condition: Expression | None, other: Expression) -> Expression:
-    """Return the conjunction of two conditions."""
-    if condition is None:
-        return other
-    nullable = condition.type.is_nullable or other.type.is_nullable
-    return Call(
-        function="and", arguments=(condition, other), type=replace(other.type, is_nullable=nullable)
-    )
+def _add_condition(condition: Expression | None, other: Expression) -> Expression | None:
+    return other if condition is None else join_conditions([condition, other])
 
 
 def counts_rows(argument: Expression) -> bool:

@@ -10,9 +10,9 @@ Rows        by table, stored column and structure. A subquery that only selects 
             its type there. It has the number of the subquery's first table, too: COUNT(*) of one side of a
             join is not that of the other, and a constant of an outer join's right side may be NULL.
 Conditions  AND and OR as sets; a > b as b < a; a BETWEEN x AND y as two comparisons; several equalities of
-            one expression, joined by OR, as IN. What is counted where a condition of FILTER holds, or where an
-            argument is not NULL, is what is counted of rows that WHERE selects, unless rows are bounded, or
-            groups selected, in between.
+            one expression, joined by OR, as IN. What is counted where a condition of FILTER holds, or where
+            an argument is not NULL, is what is counted of rows that WHERE selects, unless rows are bounded,
+            or groups selected, in between.
 Keys        as a set.
 Family      rows before WHERE and the function: what measurements with other keys and conditions share, of
             whose cells another may be made (`sql.cell_maps`).
@@ -118,7 +118,7 @@ class CoreIdentity:
     def _normalize_meaning(self, meaning: Meaning) -> tuple[Form, Form | None, list[Form]]:
         """Return the function, its argument and its conditions; SUM(1) is COUNT(*)."""
         argument, function = meaning.argument, meaning.function
-        conditions = [] if meaning.condition is None else self.list_conditions(meaning.condition)
+        conditions = [] if meaning.condition is None else self._list_conditions(meaning.condition)
         if function == "count" and argument is not None:
             conditions.append(_negate(("is_null", (), normalize_expression(argument, self.columns))))
         elif function == "sum" and isinstance(argument, Literal) and {*meaning.constants} == {1}:
@@ -128,9 +128,12 @@ class CoreIdentity:
         form = None if argument is None else normalize_expression(argument, self.columns)
         return (function, *(str(each) for each in meaning.constants)), form, conditions
 
-    def list_conditions(self, condition: Expression) -> list[Form]:
-        """Return the normal forms of the conditions that AND joins."""
+    def _list_conditions(self, condition: Expression) -> list[Form]:
         return _list_parts("and", normalize_expression(condition, self.columns))
+
+    def identify_conditions(self, condition: Expression) -> frozenset[str]:
+        """Return the identities of the conditions that AND joins."""
+        return frozenset(_hash_form(each) for each in self._list_conditions(condition))
 
     def identify_expression(self, expression: Expression) -> str:
         """Return the identity of an expression over its rows, as that of a key."""
@@ -144,9 +147,7 @@ class CoreIdentity:
             None if each is None else normalize_expression(each, self.columns)
             for each in (measure.argument, measure.condition)
         )
-        return self._identify(
-            (self.rows, self.keys, *self.rest), (measure.name, options, steps), tuple(read)
-        )
+        return self._identify((self.rows, self.keys, *self.rest), (measure.name, options, steps), tuple(read))
 
     def _identify(self, *form: object) -> MeasurementIdentity:
         return MeasurementIdentity(

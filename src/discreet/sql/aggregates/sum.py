@@ -70,7 +70,11 @@ class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
             if known is not None and known.public_rows is None:
                 return Decomposition(primitive_names=known.primitive_names, grid=choose_grid(mean.number))
         builder = decomposer.builder
-        total = builder.build_count(None, condition) if counts_rows(number) else builder.build_sum(grid, condition)
+        total = (
+            builder.build_count(None, condition)
+            if counts_rows(number)
+            else builder.build_sum(grid, condition)
+        )
         return Decomposition(primitive_names=(decomposer.add_primitive(total),), grid=grid)
 
     def estimate(
