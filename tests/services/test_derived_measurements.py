@@ -241,11 +241,11 @@ def test_what_is_made_of_cells_and_what_is_not(
     worlds: list[World], finer: str, coarser: str, is_derived: bool
 ) -> None:
     world = worlds[0]
-    cores = [plan_core(world, text) for text in (finer, coarser)]
-    stored = count(cores[0], world.engines[0].count(cores[0].statement).secret)
+    fine, wanted = plan_core(world, finer), plan_core(world, coarser)
+    stored = count(fine, world.engines[0].count(fine.statement).secret)
     found = [
-        derive(stored, source, cell_map, cores[1], name)
-        for name, source, cell_map in find_maps(*cores, world)
+        derive(stored, source, cell_map, wanted, name)
+        for name, source, cell_map in find_maps(fine, wanted, world)
     ]
     assert any(each is not None for each in found) is is_derived
 

@@ -16,7 +16,7 @@ Once        different measurements of one answer never use the same cell: their 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -147,7 +147,7 @@ def derive_groups(
     if most > 1 and not is_additive:
         return None
     used = [[key[row] for row in rows.tolist()] for key in keys]
-    is_total = _are_totals(part, rows, places[rows])
+    is_total = _are_totals(part, (rows[places[rows] == group] for group in np.unique(places[rows])))
     released = part.primitives[source]
     numbers = _add_numbers(released.numbers[rows], places[rows], cell_map.group_count, most)
     derived = replace(
@@ -159,7 +159,7 @@ def derive_groups(
         selected_values={},
         pins=_find_pins(cell_map.sources, used),
         choices=_count_choices(part, most, len(cell_map.keys), is_total=is_total),
-        has_chosen_cells=not is_total,
+        has_chosen_cells=not (is_total and _are_totals(part, [rows])),
     )
     return DerivedGroups(part=derived, source=source, rows=frozenset(rows.tolist()), most_cells=most)
 
@@ -180,16 +180,15 @@ def _find_pins(sources: Sequence[str], values: Sequence[Sequence[object]]) -> Pi
     return pins
 
 
-def _are_totals(part: StoredMeasurements, rows: Integers, places: Integers) -> bool:
-    """Return whether each group is all cells that agree in some keys."""
+def _are_totals(part: StoredMeasurements, sets: Iterable[Integers]) -> bool:
+    """Return whether each of some sets of cells is all cells that agree in some keys."""
     codes = [_encode_values(key) for key in part.keys.values()]
-    for group in np.unique(places).tolist():
-        own = rows[places == group]
+    for rows in sets:
         agree = np.ones(part.cells, dtype=np.bool_)
-        for code in codes:
-            if (code[own] == code[own[0]]).all():
-                agree &= code == code[own[0]]
-        if int(agree.sum()) != own.size:
+        for code in codes if rows.size else ():
+            if (code[rows] == code[rows[0]]).all():
+                agree &= code == code[rows[0]]
+        if rows.size and int(agree.sum()) != rows.size:
             return False
     return True
 

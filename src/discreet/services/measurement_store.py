@@ -10,9 +10,11 @@ Good enough A stored measurement serves if its noise is no wider than the planne
 Means       Where the same was measured several times, or is measured again, the mean of all is used, if its
             interval is narrower at its share of beta than that of the best one alone. The choice depends on
             public laws alone. Selected values and undeclared groups have no mean.
-Slices      A stored measurement by month and disease serves a question about one disease: see
-            `sql.measurement_slices`. Which cells a question has shown is noted where it was not all of them:
-            an analyst who saw cells may ask about one because of its noise, and error bars say so.
+Cells       A stored measurement by month and disease serves a question by quarter about one disease: see
+            `sql.cell_maps`. Sums of several cells have more noise; they serve where their interval is as
+            narrow as planned, and are combined with what is bought else. Which cells a question has shown is
+            noted where it was not all of them: an analyst who saw cells may ask about one because of its
+            noise, and error bars say so.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -80,7 +82,7 @@ class MeasurementStore:
 
     @cached_property
     def cells(self) -> CellFinder:
-        """What finds stored measurements of whose cells others are made."""
+        """The finder of stored measurements of whose cells others are made."""
         return CellFinder(policy=self.policy, index=self.index, versions=self.versions, load=self._load)
 
     def find(

@@ -53,7 +53,7 @@ class ShownCells:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCells:
-    """What tells, of a stored measurement, which other measurements its cells may make up.
+    """The family and the conditions of a stored measurement, of whose cells others may be made.
 
     `family` and `conditions` are those of `measurement_identity.CellIdentity`. The cells are those of the
     policy as it is if what they read of it, the columns of `tables`, still has the `version`.

@@ -73,7 +73,7 @@ class _Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class WantedCells:
-    """What decides of which cells of a finer measurement a primitive is made.
+    """The keys and conditions of a primitive, which decide of which cells of a finer measurement it is made.
 
     `keys` are its keys by identity, in the order of the plan.
     """

@@ -66,7 +66,7 @@ class MeasurementIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class CellIdentity:
-    """What tells whether a measurement's cells may make up another one: its family and its conditions.
+    """The family and the conditions of a measurement: whether its cells may make up another one.
 
     `conditions` are the identities of the conditions that AND joins.
     """
