@@ -100,10 +100,24 @@ def test_what_cannot_be_is_refused_in_one_sentence(
             prepare_store(policy_of(tmp_path / source, columns), folder)
 
 
-def test_a_broken_file_is_a_fault_that_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "x.parquet").write_text("Ada, 30")
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.duckdb#t"])
+def test_a_file_in_another_format_is_refused_and_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+    (tmp_path / name.partition("#")[0]).write_text("Ada, 30")
+    with pytest.raises(
+        RequestError, match=r"cannot be read in the format of its suffix|is not a DuckDB file"
+    ) as caught:
+        prepare_store(visits_of(tmp_path / name), tmp_path / "store")
+    assert "Ada" not in str(caught.value)
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {"key", "lock"}
+
+
+def test_damaged_rows_are_a_fault_that_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({name: ["Ada"] * 1000 for name in VISITS}), path, compression="gzip")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(range(64)) + whole[68:])
     with pytest.raises(EngineFault) as caught:
-        prepare_store(visits_of(tmp_path / "x.parquet"), tmp_path / "store")
+        prepare_store(visits_of(path), tmp_path / "store")
     assert "Ada" not in str(caught.value)
     assert {path.name for path in (tmp_path / "store").iterdir()} == {"key", "lock"}
 

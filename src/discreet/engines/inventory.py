@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,7 +42,7 @@ from discreet.engines.file_formats import (
     find_file_format,
     list_suffixes,
 )
-from discreet.engines.sources import read_arrow_files, write_parquet_reader
+from discreet.engines.sources import read_arrow_files, refuse_unreadable_file, write_parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": ColumnType.INTEGER,
@@ -96,7 +96,7 @@ def read_schemas(path: Path) -> list[Schema]:
         raise RequestError(f"{path} {what}.", hint="Name a CSV, Parquet or DuckDB file.")
     if path.stat().st_size == 0:
         raise RequestError(f"{path} is empty.", hint="Name a file with columns.")
-    with _hide_driver_errors(path), closing(connect_duckdb()) as connection:
+    with refuse_unreadable_file(str(path)), closing(connect_duckdb()) as connection:
         if form is FileFormat.PARQUET:
             return [_read_parquet_schema(connection, path)]
         if form is FileFormat.DATABASE:
@@ -122,7 +122,7 @@ def read_glob_schema(pattern: str) -> Schema | None:
         )
     if form is not FileFormat.PARQUET:
         return read_schemas(files[0])[0]
-    with _hide_driver_errors(Path(pattern)), closing(connect_duckdb()) as connection:
+    with refuse_unreadable_file(pattern), closing(connect_duckdb()) as connection:
         return _read_parquet_schema(connection, *files)
 
 
@@ -163,21 +163,6 @@ def _read_arrow_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> Sch
     connection.register(INSPECTED_TABLE, read_arrow_files([path]).schema.empty_table())
     rows = connection.execute(f"DESCRIBE {INSPECTED_TABLE}").fetchall()
     return Schema(path=path, table=None, columns=tuple((row[0], find_kind(row[1])) for row in rows))
-
-
-@contextmanager
-def _hide_driver_errors(path: Path) -> Iterator[None]:
-    failed = False
-    try:
-        yield
-    except (duckdb.Error, OSError, UnicodeError, pa.ArrowInvalid):
-        failed = True
-    # Raised outside of the handler, so that the driver's error does not become its context.
-    if failed:
-        raise RequestError(
-            f"{path} cannot be read in the format of its suffix.",
-            hint="Check that it is complete, in UTF-8 if it is text, and not open elsewhere.",
-        )
 
 
 MAX_INSPECTED_ROWS = 10_000

@@ -27,7 +27,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -155,10 +156,37 @@ def make_texts(source: Source, folder: Path) -> Source:
     return replace(source, texts=tuple(make_text_file(path, options, folder) for path in source.files))
 
 
+@contextmanager
+def refuse_unreadable_file(described: str) -> Iterator[None]:
+    """Raise a request error where a file, as described, is damaged or in another format than its name says.
+
+    The driver's own message may quote what the file contains.
+    """
+    failed = False
+    try:
+        yield
+    except (duckdb.Error, OSError, UnicodeError, pa.ArrowInvalid):
+        failed = True
+    # Raised outside of the handler, so that the driver's error does not become its context.
+    if failed:
+        raise RequestError(
+            f"{described} cannot be read in the format of its suffix.",
+            hint="Check that it is complete, in UTF-8 if it is text, and not open elsewhere.",
+        )
+
+
 def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) -> SourceRelation:
     """Read a source's schema, and no row; return the SQL relation that reads its rows."""
     if source.is_text:
         return _read_csv(source)
+    if source.frame is not None:
+        return _read_typed_source(source, connection)
+    with refuse_unreadable_file(f"prepare: {source.files[0].name}, the source of table {source.name},"):
+        return _read_typed_source(source, connection)
+
+
+def _read_typed_source(source: Source, connection: duckdb.DuckDBPyConnection) -> SourceRelation:
+    """Return the relation of a source whose columns have types: a frame, or a file that is no text."""
     wanted = source.table.source_names
     if source.frame is not None:  # its columns are named as they are declared
         wanted = {name: name for name in wanted}
