@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16  # of a stored measurement, of which others are made
 MOST_TRIED = 64  # entries of one family, the newest
 LARGEST = 1 << 62
-MAX_CACHED_DESCRIPTIONS, MAX_CACHED_MAPS = 4_096, 512
+MAX_CACHED_DESCRIPTIONS, MAX_CACHED_MAPS, MAX_CACHED_GROUPS = 4_096, 512, 128
 OUTSIDE = -1
 """The place of a cell that no group is made of."""
 CellKey = tuple[object, ...]
@@ -235,8 +235,8 @@ class CellFinder:
     _maps: BoundedCache[MapStatement, CellMap | None] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_MAPS), repr=False
     )
-    _groups: BoundedCache[Hashable, DerivedGroups | None] = field(
-        default_factory=lambda: BoundedCache(MAX_CACHED_MAPS), repr=False
+    _groups: BoundedCache[Hashable, list[DerivedGroups]] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_GROUPS), repr=False
     )
 
     def describe(self, core: CorePlan) -> CellDescription:
@@ -267,20 +267,24 @@ class CellFinder:
         entries = defaultdict[str, list[int]](list)
         for family, entry in self.index.find({*families.values()}) if families else []:
             entries[family].append(entry)
-        found = {
-            name: [
-                groups
-                for entry in entries[families[name]][-MOST_TRIED:]
-                for groups in self._derive(need, families[name], entry)
-            ]
+        return {
+            name: self._list_groups(
+                wanted[name].identities[name].text,
+                need,
+                families[name],
+                entries[families[name]][-MOST_TRIED:],
+            )
             for name, need in needs.items()
         }
-        return {
-            name: sorted(
-                groups, key=lambda each: (float(each.get_released().noise.variance), each.part.choices)
-            )
-            for name, groups in found.items()
-        }
+
+    def _list_groups(
+        self, identity: str, wanted: WantedCells, family: str, entries: Sequence[int]
+    ) -> list[DerivedGroups]:
+        def derive() -> list[DerivedGroups]:
+            found = [groups for entry in entries for groups in self._derive(wanted, family, entry)]
+            return sorted(found, key=_rank_groups)
+
+        return self._groups.get_or_compute((identity, family, *entries), derive)
 
     def _describe_wanted(self, core: CorePlan, name: str) -> WantedCells | None:
         return self._wanted.get_or_compute(
@@ -302,21 +306,21 @@ class CellFinder:
                 part = self.load(entry)[place]
                 if part.cells > MOST_CELLS or source not in part.primitives:
                     continue
-                key = (entry, place, source, statement, wanted.is_additive)
-                add_up = partial(self._add_up, part, source, statement, wanted)
-                groups = self._groups.get_or_compute(key, add_up)
+                cell_map = self._read_map(statement)
+                if cell_map is None:
+                    continue
+                groups = derive_groups(part, source, cell_map, is_additive=wanted.is_additive)
                 if groups is not None:
                     yield groups
 
-    def _add_up(
-        self, part: StoredMeasurements, source: str, statement: MapStatement, wanted: WantedCells
-    ) -> DerivedGroups | None:
-        cell_map = self._maps.get_or_compute(
+    def _read_map(self, statement: MapStatement) -> CellMap | None:
+        return self._maps.get_or_compute(
             statement, lambda: read_cell_map(statement, query_released_tables(statement.text, {}))
         )
-        if cell_map is None:
-            return None
-        return derive_groups(part, source, cell_map, is_additive=wanted.is_additive)
+
+
+def _rank_groups(groups: DerivedGroups) -> tuple[float, int]:
+    return float(groups.get_released().noise.variance), groups.part.choices
 
 
 @dataclass

@@ -80,9 +80,13 @@ class QuestionPlanner:
         made, reuse, bought = purchase.plan, purchase.reuse, purchase.bought
         self._work_limits.require_within_limits(made)
         _require_valid_statements(made, engine)
-        made = self._measure_finer(self._require_valid_post_processing(made), engine)
+        made = self._require_valid_post_processing(made)
         key = self._answer_cache.compute_question_key(made.release_key)
         found = self._measurement_store.find(made, text, reuse, bought=bought)
+        finer = self._measure_finer(made, engine) if found.missing else made
+        if finer.finer_cores:
+            made = finer
+            found = self._measurement_store.find(made, text, reuse, bought=bought)
         entries, missing = found.entries, found.missing
         if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
             entries, missing = (former.entry.number,), ()  # an answer of an earlier version
@@ -181,8 +185,10 @@ class QuestionPlanner:
     ) -> tuple[Offer, ...]:
         """Return what the question can be answered for: from the store alone if possible, and as planned."""
         planned = Offer(epsilon=float(charged), errors=list_error_bounds(stated), entries=entries)
+        if not charged:
+            return (planned,)
         stored = self._measurement_store.find(made, text, Reuse.ANY)
-        if stored.missing or not charged:
+        if stored.missing:
             return (planned,)
         errors = list_error_bounds(stored.apply_noise(made, self._policy, text))
         return Offer(epsilon=0, errors=errors, entries=stored.entries), planned
