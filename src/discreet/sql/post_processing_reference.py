@@ -66,6 +66,9 @@ ORDER BY n DESC
 - Several aggregations in one statement (UNION, a join of answers, `(SELECT COUNT(*) FROM census)` as a value)
   are measured together, for one epsilon. Equal ones are measured once.
 - ROLLUP, CUBE and GROUPING SETS measure each set of keys.
+- What is computed from the declared values of keys that were measured is free: a condition on a key,
+  `SUM(CASE WHEN p THEN 1 ELSE 0 END)` after `COUNT(*) FILTER (WHERE p)`, what `WHERE p` left out of groups.
+  Sums of several cells (quarters of months) have more noise, and are free where they are precise enough.
 - A condition on rows cannot compare with an aggregate (`age > (SELECT AVG(age) …)`): ask it first, and write
   its answer as a number.
 - Rows of people never pass: what reads them without aggregating is refused.
