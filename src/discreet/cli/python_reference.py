@@ -154,7 +154,7 @@ def generate_python_page() -> str:
 
 def _format_function(name: str, function: object) -> Iterator[str]:
     yield f"### {name}"
-    yield _fence("py", _format_signature(name, function))
+    yield _format_code_block("py", _format_signature(name, function))
     *texts, example = _format_text(function)
     yield from texts
     assert callable(function)
@@ -174,7 +174,7 @@ def _describe_argument(verb: str, name: str) -> str:
         or FRAME_ARGUMENTS.get(name)
     )
     assert described, f"{verb}({name}=) is not described"
-    return _escape(
+    return _escape_markdown(
         rename_arguments(described, lambda each, value: f"`{each}={value}`" if value else f"`{each}`")
     )
 
@@ -182,7 +182,7 @@ def _describe_argument(verb: str, name: str) -> str:
 def _format_class(name: str, kind: type) -> Iterator[str]:
     yield f"### {name}"
     if name in ("Promise", "Curator", "Anonymizer"):  # the others are returned, or read from a file
-        yield _fence("py", _format_signature(name, kind))
+        yield _format_code_block("py", _format_signature(name, kind))
     yield from _format_text(kind)
     if name == "Policy":
         yield "[Policy](policy.md) has the fields; a path is read wherever a policy is taken."
@@ -196,17 +196,17 @@ def _format_fields(name: str, kind: type) -> Iterator[str]:
         return
     for field in dataclasses.fields(kind):
         if field.name not in HIDDEN_FIELDS.get(name, ()):
-            yield f"| `{field.name}` | {_escape(f'`{field.type}`')} |"
+            yield f"| `{field.name}` | {_escape_markdown(f'`{field.type}`')} |"
 
 
 def _format_member(kind: type, name: str) -> str:
     member = inspect.getattr_static(kind, name)
     if isinstance(member, property):
-        return f"| `{name}` | {_escape(_first_sentence(member))} |"
+        return f"| `{name}` | {_escape_markdown(_first_sentence(member))} |"
     function = getattr(kind, name)
     signature = inspect.signature(function)
     given = [each for each in signature.parameters if each != "self"]
-    return f"| `{name}({', '.join(given)})` | {_escape(_first_sentence(function))} |"
+    return f"| `{name}({', '.join(given)})` | {_escape_markdown(_first_sentence(function))} |"
 
 
 def _format_errors() -> str:
@@ -214,7 +214,7 @@ def _format_errors() -> str:
     module = inspect.getmodule(discreet.DiscreetError)
     assert module is not None
     tree = next(each for each in _split_paragraphs(module) if "DiscreetError" in each)
-    return _fence("text", inspect.cleandoc(tree))
+    return _format_code_block("text", inspect.cleandoc(tree))
 
 
 def _format_submodule(name: str, module: ModuleType) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _format_submodule(name: str, module: ModuleType) -> Iterator[str]:
         return
     listed = {each: getattr(module, each) for each in module.__all__}
     rows = [
-        f"| `{each}` | {_escape(_first_sentence(found))} |"
+        f"| `{each}` | {_escape_markdown(_first_sentence(found))} |"
         for each, found in listed.items()
         if getattr(found, "__module__", "").startswith("discreet.")  # tuples of them, and aliases, are not
     ]
@@ -235,7 +235,7 @@ def _format_text(subject: object) -> Iterator[str]:
     """Return the paragraphs of a docstring, of a module the first; examples are fenced."""
     for place, each in enumerate(_split_paragraphs(subject)):
         if each.startswith(">>> "):
-            yield _fence("pycon", each.replace("  # doctest: +SKIP", ""))
+            yield _format_code_block("pycon", each.replace("  # doctest: +SKIP", ""))
         elif place == 0 or not isinstance(subject, ModuleType):
             yield each.replace("\n", " ")
 
@@ -273,9 +273,9 @@ def _format_default(value: object) -> str:
     return repr(value.value) if isinstance(value, Enum) else repr(value)
 
 
-def _fence(language: str, text: str) -> str:
+def _format_code_block(language: str, text: str) -> str:
     return f"```{language}\n{text}\n```"
 
 
-def _escape(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return text.replace("|", "\\|")

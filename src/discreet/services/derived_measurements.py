@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.accounting.measurement_index import MeasurementIndex
+from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise
@@ -314,9 +315,15 @@ class CellFinder:
                     yield groups
 
     def _read_map(self, statement: MapStatement) -> CellMap | None:
-        return self._maps.get_or_compute(
-            statement, lambda: read_cell_map(statement, query_released_tables(statement.text, {}))
-        )
+        """Return the map of a statement; None if it takes too long, so that what is wanted is measured."""
+
+        def read() -> CellMap | None:
+            try:
+                return read_cell_map(statement, query_released_tables(statement.text, {}))
+            except RequestError:
+                return None
+
+        return self._maps.get_or_compute(statement, read)
 
 
 def _rank_groups(groups: DerivedGroups) -> tuple[float, int]:

@@ -2,7 +2,7 @@
 
 Stored      Each ledger entry of a question keeps what it released: for every group the noisy integers, as
             they were released and with their noise, and selected values. Whatever a question makes of them
-            is computed anew, and is free.
+            is computed anew, and is free. So do tables of counts (`count_measurements`).
 Identity    A measurement is found by `sql.measurement_identity`, the version of the data, and the entries of
             the policy that it reads: adding a column or an analyst to the policy changes no other identity.
 Good enough A stored measurement serves if its noise is no wider than the planned one, and the answer states
@@ -32,6 +32,7 @@ from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.policy import Policy
 from discreet.services.bounded_cache import BoundedCache
+from discreet.services.count_measurements import parse_counts
 from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells
 from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.measurement_versions import MeasurementVersions
@@ -64,6 +65,9 @@ class MeasurementStore:
     policy: Policy
     _entries: BoundedCache[int, tuple[StoredMeasurements, ...]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
+    )
+    _stated_plans: BoundedCache[Hashable, QueryPlan] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
@@ -147,6 +151,12 @@ class MeasurementStore:
             finer_cores=finer_cores,
         )
         return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
+
+    def apply_noise(self, plan: QueryPlan, found: FoundMeasurements, question: str) -> QueryPlan:
+        """Return the plan with the noise that its measurements will have, so that it states their errors."""
+        shown = tuple(each.was_shown(question) for parts in found.stored.values() for each in parts)
+        key = (plan, found.sources, found.missing, shown)
+        return self._stated_plans.get_or_compute(key, lambda: found.apply_noise(plan, self.policy, question))
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
         """Note which cells a question shows of entries of which not everything was shown at first."""
@@ -328,6 +338,9 @@ class MeasurementStore:
 
         def read() -> tuple[StoredMeasurements, ...]:
             stored = self.index.get_answer(entry)
-            return parse_entry(stored.answer, stored.entry)
+            if stored.metadata.get("kind") == KIND:
+                return parse_entry(stored.answer, stored.entry)
+            counts = parse_counts(stored.answer, stored.entry)
+            return () if counts is None else (counts,)
 
         return self._entries.get_or_compute(entry, read)

@@ -78,7 +78,8 @@ def choose_means(
     Then no column of the answer may have a wider interval than without means, as where a stored measurement
     was shown by another question.
     """
-    beta, means = find_comparison_level(plan), dict[str, tuple[StoredMeasurements, ...]]()
+    alone = found.apply_noise(plan, policy, question)
+    beta, means = find_comparison_level(alone), dict[str, tuple[StoredMeasurements, ...]]()
     for name, parts in candidates.items():
         identity, planned = found.identities[name], plan.noisy_primitives[name]
         bought = planned if name in found.missing else None
@@ -92,7 +93,7 @@ def choose_means(
         return frozenset()
     with_means = replace(found, stored={**found.stored, **means})
     before, after = (
-        list_comparable_errors(each.apply_noise(plan, policy, question)) for each in (found, with_means)
+        list_comparable_errors(each) for each in (alone, with_means.apply_noise(plan, policy, question))
     )
     is_narrower = before.keys() == after.keys() and all(
         after[name] <= error * SLACK for name, error in before.items()

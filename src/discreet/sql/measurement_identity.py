@@ -10,9 +10,9 @@ Rows        by table, stored column and structure. A subquery that only selects 
             its type there. It has the number of the subquery's first table, too: COUNT(*) of one side of a
             join is not that of the other, and a constant of an outer join's right side may be NULL.
 Conditions  AND and OR as sets; a > b as b < a; a BETWEEN x AND y as two comparisons; several equalities of
-            one expression, joined by OR, as IN. What is counted where a condition of FILTER holds, or where
-            an argument is not NULL, is what is counted of rows that WHERE selects, unless rows are bounded,
-            or groups selected, in between.
+            one expression, joined by OR, as IN; NOT of all these by De Morgan's laws. What is counted where a
+            condition of FILTER holds, or where an argument is not NULL, is what is counted of rows that WHERE
+            selects, unless rows are bounded, or groups selected, in between.
 Keys        as a set.
 Family      rows before WHERE and the function: what measurements with other keys and conditions share, of
             whose cells another may be made (`sql.cell_maps`).
@@ -335,6 +335,11 @@ def _negate(form: Form) -> Form:
     if form[0] == "not":
         inner: Form = form[2]
         return inner
+    if form[0] in ("and", "or"):  # De Morgan, which holds where a part is unknown, too
+        parts = [_negate(each) for each in form[2]]
+        return _normalize_or(parts) if form[0] == "and" else _normalize_and(parts)
+    if form[0] == "in":
+        return _normalize_and([_negate(("equal", (), *_sort_forms((form[2], each)))) for each in form[3]])
     if form[0] in NEGATED:
         _, options, one, other = form
         return (NEGATED[str(form[0])], options, other, one)
