@@ -273,3 +273,24 @@ def test_distinct_values_are_not_added_up(curator: Curator) -> None:
     )
     with pytest.raises(RequestError, match="never released"):
         curator.ask("SELECT COUNT(DISTINCT age) AS n FROM people", free=True)
+
+
+def test_one_quantity_in_two_spellings_is_measured_once_in_a_group_by(curator: Curator) -> None:
+    sql = (
+        "SELECT ward, COUNT(*) FILTER (WHERE sex = 'f' AND age > 3) AS a, "
+        "SUM(CASE WHEN age > 3 AND sex = 'f' THEN 1 ELSE 0 END) AS b FROM people GROUP BY ward"
+    )
+    answer = curator.ask(sql, epsilon=0.5)
+    assert [row["a"] for row in read(answer)] == [row["b"] for row in read(answer)]
+    assert get_half_width(answer, "a") == get_half_width(answer, "b") == 12  # all of the epsilon
+    assert read(curator.ask(sql, epsilon=0.5)) == read(answer)
+
+
+def test_one_quantity_in_two_subqueries_has_two_independent_noises(curator: Curator) -> None:
+    """Their sum is ±42 at 0.1 each, where two of the same noise would be ±60."""
+    women = "SELECT COUNT(*) FILTER (WHERE sex = 'f') FROM people"
+    sql = f"SELECT ({women}) + (SELECT COUNT(*) FROM people WHERE sex = 'f') AS n"
+    first, again = (curator.ask(sql, epsilon=0.2) for _ in range(2))
+    assert (first.epsilon, again.epsilon) == (pytest.approx(0.2), 0)
+    assert (read(first), first.intervals) == (read(again), again.intervals)
+    assert 40 <= get_half_width(first) <= 44

@@ -111,6 +111,9 @@ class MeasurementStore:
                 continue
             for name, identity in own.items():
                 known = self._list_stored(identity, entries.get(identity, []))
+                # what two cores of a statement need are different numbers: their noises are independent
+                alike = [each for each, other in identities.items() if other == identity]
+                known = known[alike.index(name) :: len(alike)]
                 best = self._find_best(core, name, identity, known, reuse)
                 if best is not None and name not in bought:
                     alone[name] = (best,)
@@ -132,15 +135,19 @@ class MeasurementStore:
             for table, finer in plan.finer_cores.items()
             if {*finer.core.noisy_primitives} <= {*missing}
         }
+        taken = {each.entry_id for parts in alone.values() for each in parts if each.choices}
         for finer in finer_cores.values():
             own = {name: self.versions.complete(each) for name, each in finer.core.identities.items()}
             identities |= own
             entries |= self._find_entries(own.values())
-            several |= {
-                name: self._list_stored(each, entries.get(each, []), finer.pins) for name, each in own.items()
-            }
+            for name, each in own.items():
+                free = [entry for entry in entries.get(each, []) if entry not in taken]
+                several[name] = self._list_stored(each, free, finer.pins)
+                taken |= {part.entry_id for part in several[name]}
         several |= {
-            name: (each.rename(identities[name]),) for name, each in helping.items() if not several.get(name)
+            name: (each.rename(identities[name]),)
+            for name, each in helping.items()
+            if not several.get(name) and each.part.entry_id not in taken
         }
         found = FoundMeasurements(
             cores=plan.cores,

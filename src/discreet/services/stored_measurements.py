@@ -91,6 +91,11 @@ class CellDescription:
     keys: Mapping[str, KeyForm] = field(default_factory=dict)
     measurements: Mapping[str, StoredCells] = field(default_factory=dict)
 
+    @property
+    def families(self) -> frozenset[str]:
+        """The families of its measurements."""
+        return frozenset(each.family for each in self.measurements.values())
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object."""
         return {

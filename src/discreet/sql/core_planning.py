@@ -243,7 +243,7 @@ def prepare_core(
         is_ungrouped=not question.keys,
         weight_denominator=bounding.weight_denominator,
     )
-    primitives, outputs = decompose_measures(question, reader, policy, prefix=prefix)
+    primitives, outputs = decompose_measures(bounding, reader, policy, prefix=prefix)
     return PreparedCore(
         table=table,
         prefix=prefix,
@@ -334,7 +334,7 @@ def plan_finer_core(
         is_ungrouped=False,
         weight_denominator=bounding.weight_denominator,
     )
-    primitives, outputs = decompose_measures(question, builder, policy, prefix=core.prefix)
+    primitives, outputs = decompose_measures(bounding, builder, policy, prefix=core.prefix)
     return replace(
         core,
         question=question,
