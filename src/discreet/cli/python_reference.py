@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
 from types import ModuleType
 
 from pydantic import BaseModel
@@ -34,7 +35,7 @@ MEMBERS = {
     "Promise": ("epsilon", "gamma", "epsilon_for", "laplace_scale", "gaussian_scale", "admits", "explain"),
     "Policy": ("load", "draft", "fill", "blanks", "save"),
     "Curator": ("open", "open_policy", "check", "plan", "ask", "budget", "close"),
-    "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
+    "Plan": ("cost", "offers", "expected_errors", "belief_change", "to_json"),
     "Answer": (
         "measures",
         "rows",
@@ -64,7 +65,10 @@ MEMBERS = {
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
     "TrainedModel": ("model",),
 }
-HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
+HIDDEN_FIELDS = {
+    "Stream": {"answerer", "curator"},
+    "Plan": {"query_plan", "stated_plan", "stored_plan", "stored_entries", "key", "plan_at"},
+}
 """Fields of dataclasses that serve the services alone."""
 WITHOUT_FIELDS = ("Release", "Promise")
 INTRODUCTION = (
@@ -201,7 +205,7 @@ def _format_fields(name: str, kind: type) -> Iterator[str]:
 
 def _format_member(kind: type, name: str) -> str:
     member = inspect.getattr_static(kind, name)
-    if isinstance(member, property):
+    if isinstance(member, property | cached_property):
         return f"| `{name}` | {_escape_markdown(_first_sentence(member))} |"
     function = getattr(kind, name)
     signature = inspect.signature(function)
