@@ -42,6 +42,7 @@ from discreet.accounting.ledger_storage import MEMORY
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy, PromiseTerms
+from discreet.core.table_entry import Table as TableEntry
 from discreet.services import sample
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
@@ -60,6 +61,7 @@ TABLES = {
     "adult_tableau": "adult",
     "adult_study": "adult",
 }
+PICKS = (sql.Median, sql.PercentileCont, sql.PercentileDisc, sql.Quantile)
 HEADINGS = (
     "session",
     "statements (refused, probes)",
@@ -292,7 +294,8 @@ def measure_session(
         f"{totals[0] / totals[3]:.2f}×",
         f"{totals[1] / totals[3]:.2f}×",
     )
-    return row, _write_note(session, ours, answered), [_describe(each) for each in ours]
+    note = f"{_write_note(session, ours, answered)} {_explain_charges(ours, policy.tables[TABLES[session]])}"
+    return row, note, [_describe(each) for each in ours]
 
 
 def _write_note(session: str, ours: list[Charge], answered: list[str]) -> str:
@@ -302,11 +305,34 @@ def _write_note(session: str, ours: list[Charge], answered: list[str]) -> str:
     new, apart = (count_new(every, table, derives=derives) for derives in (False, True))
     return (
         f"{session.replace('_', ' ')}: {len(ours) - len(answered)} refused (listed with their reasons in "
-        f"`sessions/{CHARGES.name}`), {wider} answers with an interval wider than a fresh one's. Of its "
+        f"`sessions/{CHARGES.name}`), {wider} answers with an interval wider than a fresh one's: they show "
+        "cells that were seen before, and hold for all of these at once. Of its "
         f"{len(every)} statements that are no probe, {new} need a measurement that is new under any spelling "
         f"and {apart} one that no earlier ones add up to, at whatever error: against fresh answers, a store "
         f"that measures only what is asked saves about {len(every) / new:.2f}× by the first and at most "
         f"about {len(every) / apart:.2f}× by the second."
+    )
+
+
+def _explain_charges(ours: list[Charge], table: TableEntry) -> str:
+    """Return what the statements are that were charged, which is why a session misses the bar."""
+    charged = [sqlglot.parse_one(each.statement, read="duckdb") for each in ours if each.ours]
+    picks = [each for each in charged if each.find(*PICKS) is not None]
+    rest = [each for each in charged if each not in picks]
+    single = [each for each in rest if each.find(sql.Group) is None]
+    filtered = [each for each in rest if each not in single and each.find(sql.Where) is not None]
+    rebounded = (
+        f"{len(filtered)} have groups and a condition, after which the rows of a person are bounded anew, so "
+        "that they are no cells of what was measured without it; "
+        if table.person != "row"
+        else ""
+    )
+    return (
+        f"{len(charged)} statements were charged, which is why a bar is missed where it is: {len(single)} "
+        "are single numbers, whose noise is half that of a group's, so that no cell is as precise; "
+        f"{len(picks)} pick a value (MEDIAN, quantiles); {rebounded}the others have keys, conditions or "
+        "measures that nothing stored has, or are sums of several cells, which have several times the "
+        "variance of one."
     )
 
 

@@ -298,6 +298,85 @@ def _count_top_days(answer: Answer) -> str:
     return f"SELECT day, COUNT(*) AS n FROM people WHERE day IN ({days}) GROUP BY day"
 
 
+def _list_top_cities(answer: Answer, count: int) -> str:
+    rows = sorted(answer.to_arrow().to_pylist(), key=lambda row: -row["n"])[:count]
+    return ", ".join(f"'{row['city']}'" for row in rows)
+
+
+def _band_top_cities(answer: Answer) -> str:
+    band = f"CASE WHEN city IN ({_list_top_cities(answer, 4)}) THEN 'top' ELSE 'other' END"
+    return f"SELECT {band} AS band, COUNT(*) AS n FROM people GROUP BY 1"
+
+
+def _roll_up(name: str, sql: str, then: Callable[[Answer], str], *keys: str, second: float = 0.1) -> Shape:
+    """Return a statement that is answered from the cells of another, chosen after these were seen."""
+    return Shape(name=name, sql=sql, keys=keys, then=then, epsilons=(1.0, second))
+
+
+DERIVED = (
+    _roll_up(
+        "a roll-up by the key that looks extreme",
+        BY_CITY_SEX,
+        lambda answer: (
+            BY_CITY
+            if _get_top(answer, "sex") == "f"
+            else "SELECT sex AS city, COUNT(*) AS n FROM people GROUP BY sex"
+        ),
+        "city",
+    ),
+    _roll_up(
+        "the sum of the top three cities",
+        BY_CITY,
+        lambda a: f"SELECT COUNT(*) AS n FROM people WHERE city IN ({_list_top_cities(a, 3)})",
+        second=0.02,
+    ),
+    Shape(
+        name="a band of the top four cities",
+        sql=BY_CITY,
+        keys=("band",),
+        then=_band_top_cities,
+        epsilons=(4.0, 0.1),
+    ),
+    _roll_up(
+        "all but the top city",
+        BY_CITY,
+        lambda a: BY_CITY.replace("GROUP", f"WHERE city <> {_list_top_cities(a, 1)} GROUP"),
+        "city",
+    ),
+    _roll_up(
+        "the total of the top six cities by city",
+        BY_CITY,
+        lambda a: (
+            "SELECT SUM(n) AS n FROM (SELECT city, COUNT(*) AS n FROM people "
+            f"WHERE city IN ({_list_top_cities(a, 6)}) GROUP BY city) AS t"
+        ),
+    ),
+    _roll_up(
+        "the case of a filter",
+        f"SELECT city, {RICH} AS n FROM people GROUP BY city",
+        lambda a: (
+            "SELECT SUM(CASE WHEN spend > 10 THEN 1 ELSE 0 END) AS n FROM people "
+            f"WHERE city = '{_get_top(a, 'city')}'"
+        ),
+        second=0.5,
+    ),
+    _roll_up(
+        "the rest of a condition",
+        "SELECT city, COUNT(*) AS n FROM people WHERE age > 40 GROUP BY city",
+        lambda a: "SELECT city, COUNT(*) AS n FROM people WHERE age <= 40 GROUP BY city",
+        "city",
+        second=1.0,
+    ),
+    Shape(
+        name="the top of a roll-up that is combined",
+        sql=BY_CITY_SEX,
+        truth=BY_CITY,
+        keys=("city",),
+        then=lambda _: f"{BY_CITY} ORDER BY n DESC LIMIT 3",
+        epsilons=(0.4, 0.3),
+    ),
+)  # fmt: skip
+
 FOLLOW_UPS = (
     Shape(
         name="the same at more epsilon",
@@ -371,4 +450,4 @@ FOLLOW_UPS = (
     ),
 )  # fmt: skip
 
-SHAPES = (*PLAIN, *SELECTED, *WINDOWED, *RATIOS, *ROLLED_UP, *COMBINED, *FUNCTIONS, *FOLLOW_UPS)
+SHAPES = (*PLAIN, *SELECTED, *WINDOWED, *RATIOS, *ROLLED_UP, *COMBINED, *FUNCTIONS, *DERIVED, *FOLLOW_UPS)

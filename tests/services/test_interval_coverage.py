@@ -32,10 +32,17 @@ FAMILY = 2 * len(SHAPES)
 KNOWN = {shape.name: shape for shape in SHAPES}
 
 WITHOUT_INTERVALS: tuple[str, ...] = ()
+CHOSEN = "it holds for whatever sums of cells could have been chosen, of which this is one"
 WIDE = {
     ("standard deviation", "d"): "its interval is the range over a box of three primitives",
     ("smallest group", "least"): "its interval is the range over a box, of which only one side can be missed",
     ("largest of each group", "most"): "the same, of all groups together",
+    ("a roll-up by the key that looks extreme", "n"): CHOSEN,
+    ("the sum of the top three cities", "n"): CHOSEN,
+    ("a band of the top four cities", "n"): CHOSEN,
+    ("the total of the top six cities by city", "n"): CHOSEN,
+    ("the case of a filter", "n"): CHOSEN,
+    ("the top of a roll-up that is combined", "n"): CHOSEN,
 }
 """Columns that may be covered more often than HIGHEST, and why."""
 

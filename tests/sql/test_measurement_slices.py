@@ -12,9 +12,8 @@ import pytest
 
 from discreet.belief import Promise
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Policy
 from discreet.sql.core_planning import CorePlan
-from discreet.sql.measurement_slices import FinerCore, find_slices
+from discreet.sql.measurement_slices import FinerCore
 from discreet.sql.planner import plan_finer_cores, plan_query
 from tests.sql.claims import TAIL, Claims, World
 from tests.sql.tables import extremes, neighbours
@@ -31,14 +30,20 @@ SLICED = [
     "WHERE v.kind = 'a' GROUP BY v.day",
     "SELECT dept, COUNT(*) AS n FROM (SELECT person, kind, dept, COUNT(*) AS m FROM visits "
     "GROUP BY person, kind, dept) WHERE kind = 'z' GROUP BY dept",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex <> 'm' GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = 'm' OR age > 3 GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n, AVG(income) AS a FROM people WHERE sex IN ('m', 'f') GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = NULL GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE age BETWEEN 2 AND 4 AND sex = 'f' GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE age > 2 AND age <= 4 AND NOT age = 3 GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE age > 99 GROUP BY flag",
+    "SELECT sex, COUNT(*) AS n FROM people WHERE age IS NULL OR NOT flag GROUP BY sex",
 ]
 WHOLE = [
     "SELECT day, COUNT(*) AS n FROM visits WHERE kind = 'z' GROUP BY day",  # bounded after the filter
     "SELECT sex, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY sex",
-    "SELECT flag, COUNT(*) AS n FROM people WHERE sex <> 'm' GROUP BY flag",
-    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = 'm' OR age > 3 GROUP BY flag",
-    "SELECT flag, COUNT(*) AS n FROM people WHERE sex IN ('m', 'f') GROUP BY flag",
-    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = NULL GROUP BY flag",
+    "SELECT age, COUNT(*) AS n FROM people WHERE age > 3 GROUP BY age",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE 1 < 2 GROUP BY flag",
     "SELECT flag, COUNT(*) AS n FROM people WHERE note = 'a' GROUP BY flag",
     "SELECT flag, MEDIAN(age) AS m FROM people WHERE sex = 'm' GROUP BY flag",
 ]
@@ -104,9 +109,6 @@ def test_what_is_no_slice_is_measured_as_it_is(worlds: list[World], text: str) -
     plan = worlds[0].plan(text, tail=0)
     assert plan is not None
     assert not plan_finer_cores(plan, worlds[0].policy).finer_cores
-    assert not [
-        each for name in plan.noisy_primitives for each in find_slices(plan.core, name, worlds[0].policy)
-    ]
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -120,38 +122,3 @@ def test_a_single_count_is_bought_by_group_only_where_that_is_as_precise(
         epsilon=1,
     )
     assert bool(plan_finer_cores(plan, worlds[0].policy).finer_cores) is (relation is Relation.PRESENCE)
-
-
-def identify(text: str, policy: Policy) -> set[str]:
-    plan = plan_query(text, policy, Promise(0.01, 0.05), epsilon=1)
-    return {each.text for each in plan.core.identities.values()}
-
-
-@pytest.mark.parametrize(
-    ("sliced", "finer"),
-    [
-        (
-            "SELECT dept, COUNT(*) FILTER (WHERE kind = 'a') AS n FROM visits GROUP BY dept",
-            "SELECT dept, kind, COUNT(*) AS n FROM visits GROUP BY dept, kind",
-        ),
-        (
-            "SELECT dept, COUNT(*) FILTER (WHERE kind = 'a' AND cost > 2) AS n FROM visits GROUP BY dept",
-            "SELECT kind, dept, COUNT(*) FILTER (WHERE cost > 2) AS n FROM visits GROUP BY kind, dept",
-        ),
-        (
-            "SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND flag",
-            "SELECT flag, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY flag",
-        ),
-        (
-            "SELECT SUM(income) AS s FROM people WHERE sex = 'm' AND flag",
-            "SELECT sex, flag, SUM(income) AS n FROM people GROUP BY sex, flag",
-        ),
-    ],
-)
-def test_a_slice_has_the_identity_of_the_finer_question(worlds: list[World], sliced: str, finer: str) -> None:
-    policy = worlds[0].policy
-    plan = plan_query(sliced, policy, Promise(0.01, 0.05), epsilon=1)
-    found = {
-        each.identity.text for name in plan.noisy_primitives for each in find_slices(plan.core, name, policy)
-    }
-    assert identify(finer, policy) <= found

@@ -66,13 +66,15 @@ class MeasurementIndex:
         *,
         identities: Collection[str],
         known: Collection[int],
+        families: Collection[str] = (),
         timeout: float = LONGEST_WAIT,
     ) -> Entry | None:
         """Charge measurements by a new entry to settle; raise `BudgetError` if the share lacks budget.
 
         Return None, and charge nothing, if one of them has been released under another entry than `known`:
         it is to be found then. While another thread or process releases one of them, wait up to `timeout`
-        seconds for that; then raise `AlreadyRunningError`.
+        seconds for that; then raise `AlreadyRunningError`. `families` are what the entry is found by, too,
+        however many others are.
         """
         require_text("reserve", question_key=question_key, question_text=question_text)
         stated, charge = self.ledger.price_guarantee(guarantee)
@@ -82,7 +84,7 @@ class MeasurementIndex:
                 if each.entry not in known and (each.is_settled or transaction.is_alive(each.process)):
                     return None
             reserved = transaction.reserve(self.analyst, question_key, question_text, stated, charge)
-            for identity in identities:
+            for identity in {*identities, *families}:
                 self._insert(transaction, identity, reserved.id)
             return reserved
 

@@ -39,7 +39,12 @@ from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
 from discreet.mining.tabulation.contingency import ContingencyPlan
-from discreet.services.stored_measurements import StoredMeasurements, noise_from_json, noise_to_json
+from discreet.services.stored_measurements import (
+    CellDescription,
+    StoredMeasurements,
+    noise_from_json,
+    noise_to_json,
+)
 from discreet.sql.core_planning import CorePlan
 from discreet.sql.expression_tree import Column
 from discreet.sql.interval_estimates import ReleasedPrimitive
@@ -84,13 +89,21 @@ class CountMeasurement:
         """True if every cell of the table is a group of the question."""
         return all(len(own) == bins for own, bins in zip(self.values.values(), self.bins, strict=True))
 
-    def annotate_table(self, table: pa.Table, identity: str, noise: IntegerNoise) -> pa.Table:
-        """Return a released table with the identity and the noise of its measurement in its metadata."""
+    def annotate_table(
+        self, table: pa.Table, identity: str, noise: IntegerNoise, description: CellDescription
+    ) -> pa.Table:
+        """Return a released table with what the store needs of its measurement in its metadata."""
         keys = [
             [self.core.identity.key_identities[name], type(own[0]).__name__, own]
             for name, own in self.values.items()
         ]
-        said = {"identity": identity, "law": noise_to_json(noise), "keys": keys, "bins": self.bins}
+        said = {
+            "identity": identity,
+            "law": noise_to_json(noise),
+            "keys": keys,
+            "bins": self.bins,
+            "cells": description.to_json(),
+        }
         return table.replace_schema_metadata({METADATA: json.dumps(said)})
 
     def arrange_cells(self, measured: MeasuredCore) -> Integers:
@@ -172,6 +185,7 @@ def parse_counts(content: bytes, entry: Entry) -> StoredMeasurements | None:
         noise = noise_from_json(stored["law"])
         released = ReleasedPrimitive(numbers=numbers, noise=noise, weight_denominator=1)
         identity = str(stored["identity"])
+        description = CellDescription.from_json(stored.get("cells", {}))
     except (pa.ArrowException, ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError):
         raise build_damaged_ledger_error() from None
     return StoredMeasurements(
@@ -184,4 +198,5 @@ def parse_counts(content: bytes, entry: Entry) -> StoredMeasurements | None:
         epsilons={},
         bought_pins={},
         cells=len(numbers),
+        description=description,
     )

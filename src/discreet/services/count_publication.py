@@ -39,6 +39,7 @@ from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.question_request import Reuse
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.source_tables import require_not_source
+from discreet.services.stored_measurements import CellDescription
 from discreet.services.stored_releases import (
     release_or_replay,
     resolve_epsilon,
@@ -185,12 +186,15 @@ def release_counts(curator: Curator, publication: Publication) -> ReleasedCounts
         curator.measurement_store.note_shown(stored.found, publication.ledger_text)
         return _describe_release(curator, stored.publication, stored.rows, stored.entry, repeated=True)
     measurement, identity = publication.measurement, _identify_measurement(curator, publication)
+    described = CellDescription()
+    if measurement is not None:
+        described = curator.measurement_store.cells.describe(measurement.core)
 
     def compute_rows(engine: Engine, random: Randomness) -> pa.Table:
         rows = publication.compute_rows(engine, random)
         if measurement is None or identity is None or not isinstance(publication.plan, ContingencyPlan):
             return rows
-        return measurement.annotate_table(rows, identity, publication.plan.noise)
+        return measurement.annotate_table(rows, identity, publication.plan.noise, described)
 
     found = release_or_replay(
         curator,
@@ -202,7 +206,7 @@ def release_counts(curator: Curator, publication: Publication) -> ReleasedCounts
         serialize=table_to_bytes,
         deserialize=table_from_bytes,
         guarantee_at=lambda epsilon: _build_guarantee(curator, epsilon, publication.delta),
-        identities=[] if identity is None else [identity],
+        identities=[] if identity is None else [identity, *described.families],
     )
     rows = found.release.replace_schema_metadata(None)
     return _describe_release(curator, publication, rows, found.entry, repeated=found.repeated)

@@ -82,7 +82,7 @@ class FoundMeasurements:
         noisy, selections = dict(core.noisy_primitives), dict(core.value_selections)
         for name, planned in self.get_measured_core(core).noisy_primitives.items():
             noisy[name] = replace(noisy[name], noise=planned.noise)
-        cells = 0
+        cells, has_chosen_cells = 0, False
         for name in core.charged_names:
             parts = self.stored.get(name, ())
             if not parts:
@@ -95,9 +95,18 @@ class FoundMeasurements:
                     name, parts[0].epsilons[self.identities[name]], policy
                 )
             for each in parts:
-                if each.pins and each.was_shown(question):  # as totals over some of its keys, too
-                    cells = max(cells, each.cells << len(each.pins))
-        return replace(core, noisy_primitives=noisy, value_selections=selections, shown_cells=cells)
+                if each.choices and each.was_shown(question):
+                    cells, has_chosen_cells = (
+                        max(cells, each.choices),
+                        has_chosen_cells or each.has_chosen_cells,
+                    )
+        return replace(
+            core,
+            noisy_primitives=noisy,
+            value_selections=selections,
+            shown_cells=cells,
+            has_chosen_cells=has_chosen_cells,
+        )
 
     def get_measured_core(self, core: CorePlan) -> CorePlan:
         """Return the core that is measured for one of the plan: a finer one, or itself."""

@@ -10,9 +10,11 @@ Good enough A stored measurement serves if its noise is no wider than the planne
 Means       Where the same was measured several times, or is measured again, the mean of all is used, if its
             interval is narrower at its share of beta than that of the best one alone. The choice depends on
             public laws alone. Selected values and undeclared groups have no mean.
-Slices      A stored measurement by month and disease serves a question about one disease: see
-            `sql.measurement_slices`. Which cells a question has shown is noted where it was not all of them:
-            an analyst who saw cells may ask about one because of its noise, and error bars say so.
+Cells       A stored measurement by month and disease serves a question by quarter about one disease: see
+            `sql.cell_maps`. Sums of several cells have more noise; they serve where their interval is as
+            narrow as planned, and are combined with what is bought else. Which cells a question has shown is
+            noted where it was not all of them: an analyst who saw cells may ask about one because of its
+            noise, and error bars say so.
 Constants   A statement that compares rows with an answer is measured for the value that was released then.
             Asked again, it is answered for that value, although what is stored now would give another one.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
@@ -26,19 +28,18 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
-from discreet.mechanisms.combined_noise import get_looks
-from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.count_measurements import parse_counts
-from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
-from discreet.services.policy_version import compute_policy_version
+from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells
+from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.measurement_versions import MeasurementVersions
 from discreet.services.question_measurement import compute_constant
 from discreet.services.question_request import Reuse
 from discreet.services.stored_measurements import (
@@ -48,18 +49,14 @@ from discreet.services.stored_measurements import (
     parse_entry,
     serialize_cores,
 )
-from discreet.sql.accuracy import list_comparable_errors
-from discreet.sql.error_plan import ALL_ROWS
-from discreet.sql.interval_estimates import ReleasedPrimitive
-from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.measurement_slices import SLACK, Pins, find_slices
+from discreet.services.stored_precision import choose_means, is_mean_enough, is_precise
+from discreet.sql.measurement_slices import SLACK, Pins
 from discreet.sql.plan_execution import compute_constants
 from discreet.sql.released_constants import ConstantValues, find_open_constants
 from discreet.sql.releases import MeasuredCores
-from discreet.sql.repeated_looks import share_of_look
 
 if TYPE_CHECKING:
-    from discreet.sql.core_planning import CorePlan, NoisyPrimitive
+    from discreet.sql.core_planning import CorePlan
     from discreet.sql.planner import QueryPlan
 
 KIND = "measurements"
@@ -78,7 +75,6 @@ class MeasurementStore:
     _entries: BoundedCache[int, tuple[StoredMeasurements, ...]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
     )
-    _versions: dict[str, str] = field(default_factory=dict, repr=False)
     _stated_plans: BoundedCache[Hashable, QueryPlan] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
@@ -88,6 +84,16 @@ class MeasurementStore:
     _constants: BoundedCache[Hashable, ConstantValues] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
+
+    @cached_property
+    def versions(self) -> MeasurementVersions:
+        """The versions of what measurements read."""
+        return MeasurementVersions(policy=self.policy)
+
+    @cached_property
+    def cells(self) -> CellFinder:
+        """The finder of stored measurements of whose cells others are made."""
+        return CellFinder(policy=self.policy, index=self.index, versions=self.versions, load=self._load)
 
     def find(
         self,
@@ -126,7 +132,7 @@ class MeasurementStore:
     def identify_statement(self, plan: QueryPlan) -> str:
         """Return the identity of all measurements of a plan whose constants are open."""
         own = sorted(
-            (core.table, name, self._complete(each))
+            (core.table, name, self.versions.complete(each))
             for core in plan.cores
             for name, each in core.identities.items()
         )
@@ -150,7 +156,9 @@ class MeasurementStore:
             values, self.policy
         )
         identities = {
-            name: self._complete(each) for core in filled.cores for name, each in core.identities.items()
+            name: self.versions.complete(each)
+            for core in filled.cores
+            for name, each in core.identities.items()
         }
         return replace(
             found,
@@ -163,7 +171,9 @@ class MeasurementStore:
         self, plan: QueryPlan, question: str, reuse: Reuse, bought: Collection[str]
     ) -> FoundMeasurements:
         identities = {
-            name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
+            name: self.versions.complete(each)
+            for core in plan.cores
+            for name, each in core.identities.items()
         }
         entries = self._find_entries(identities.values())
         alone: dict[str, tuple[StoredMeasurements, ...]] = {}
@@ -176,6 +186,9 @@ class MeasurementStore:
                 continue
             for name, identity in own.items():
                 known = self._list_stored(identity, entries.get(identity, []))
+                # what two cores of a statement need are different numbers: their noises are independent
+                alike = [each for each, other in identities.items() if other == identity]
+                known = known[alike.index(name) :: len(alike)]
                 best = self._find_best(core, name, identity, known, reuse)
                 if best is not None and name not in bought:
                     alone[name] = (best,)
@@ -185,23 +198,32 @@ class MeasurementStore:
             # together they may be as precise as what was planned
             if len(several[name]) > 1 and is_mean_enough(plan, name, several[name], identities[name]):
                 alone[name] = several[name]
+        helping: dict[str, DerivedGroups] = {}
         if reuse is not Reuse.NOTHING:
-            for name, (identity, part) in self._find_slices(plan, {*alone, *bought}, reuse).items():
-                alone[name], identities[name] = (part,), identity
-                several.pop(name, None)
+            serving, helping = self._find_derived(
+                plan, question, reuse, bought, alone=alone, several=several, identities=identities
+            )
+            alone |= {name: (each.rename(identities[name]),) for name, each in serving.items()}
         missing = tuple(name for name in identities if name not in alone)
         finer_cores = {
             table: finer
             for table, finer in plan.finer_cores.items()
             if {*finer.core.noisy_primitives} <= {*missing}
         }
+        taken = {each.entry_id for parts in alone.values() for each in parts if each.choices}
         for finer in finer_cores.values():
-            own = {name: self._complete(each) for name, each in finer.core.identities.items()}
+            own = {name: self.versions.complete(each) for name, each in finer.core.identities.items()}
             identities |= own
             entries |= self._find_entries(own.values())
-            several |= {
-                name: self._list_stored(each, entries.get(each, []), finer.pins) for name, each in own.items()
-            }
+            for name, each in own.items():
+                free = [entry for entry in entries.get(each, []) if entry not in taken]
+                several[name] = self._list_stored(each, free, finer.pins)
+                taken |= {part.entry_id for part in several[name]}
+        several |= {
+            name: (each.rename(identities[name]),)
+            for name, each in helping.items()
+            if not several.get(name) and each.part.entry_id not in taken
+        }
         found = FoundMeasurements(
             cores=plan.cores,
             identities=identities,
@@ -234,26 +256,42 @@ class MeasurementStore:
             found.setdefault(identity, []).append(entry)
         return found
 
-    def _find_slices(
-        self, plan: QueryPlan, others: Collection[str], reuse: Reuse
-    ) -> dict[str, tuple[str, StoredMeasurements]]:
-        """Return finer measurements, by identity, of which some cells are measurements of the plan."""
-        slices = {
-            name: (core, [(self._complete(each.identity), each.pins) for each in found])
+    def _find_derived(
+        self,
+        plan: QueryPlan,
+        question: str,
+        reuse: Reuse,
+        bought: Collection[str],
+        *,
+        alone: Mapping[str, tuple[StoredMeasurements, ...]],
+        several: Mapping[str, tuple[StoredMeasurements, ...]],
+        identities: Mapping[str, str],
+    ) -> tuple[dict[str, DerivedGroups], dict[str, DerivedGroups]]:
+        """Return the groups of stored cells that serve for what is not stored, and those that may help."""
+        wanted = {
+            name: core
             for core in plan.cores
             for name in core.noisy_primitives
-            if name not in others and (found := [*find_slices(core, name, self.policy)])
+            if name not in alone and core.partition_selection is None
         }
-        entries = self._find_entries(identity for _, each in slices.values() for identity, _ in each)
-        chosen: dict[str, tuple[str, StoredMeasurements]] = {}
-        for name, (core, candidates) in slices.items():
-            for identity, pins in candidates:
-                known = self._list_stored(identity, entries.get(identity, []), pins)
-                best = self._find_best(core, name, identity, known, reuse)
-                if best is not None:
-                    chosen[name] = (identity, best)
+        found = self.cells.find(wanted) if wanted else {}
+        used = UsedCells()
+        for name, parts in [*alone.items(), *several.items()]:
+            for part in parts:
+                used.take_all(part, identities[name])
+        serving, helping = dict[str, DerivedGroups](), dict[str, DerivedGroups]()
+        for name, candidates in found.items():
+            shown = [replace(each, part=self._add_shown(each.part)) for each in candidates]
+            for each in shown:
+                serves = name not in bought and is_precise(plan, name, each, question, reuse)
+                if serves and used.take(each):
+                    serving[name] = each
                     break
-        return chosen
+        for name, candidates in found.items():
+            best = next(iter(candidates), None)
+            if best is not None and not {name} & {*serving, *several} and used.take(best):
+                helping[name] = replace(best, part=self._add_shown(best.part))
+        return serving, helping
 
     def _prefer_means(
         self,
@@ -310,7 +348,23 @@ class MeasurementStore:
         )
         key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
         known = frozenset().union(*(found.known_entries for found, _ in wanted))
-        return self.index.reserve(key, text, guarantee, identities=missing, known=known)
+        families = self._list_families([found for found, _ in wanted], missing)
+        return self.index.reserve(key, text, guarantee, identities=missing, known=known, families=families)
+
+    def _list_families(self, wanted: Sequence[FoundMeasurements], identities: Collection[str]) -> set[str]:
+        """Return the families of what is measured, by which others find its cells."""
+        described = [
+            self.cells.describe(found.get_measured_core(core))
+            for found in wanted
+            for core in found.cores
+            if not find_open_constants(core.question) and {*core.noisy_primitives} & {*found.missing}
+        ]
+        return {
+            each.family
+            for description in described
+            for identity, each in description.measurements.items()
+            if identity in identities
+        }
 
     def index_and_serialize(
         self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores, entry: Entry
@@ -332,24 +386,13 @@ class MeasurementStore:
                     found.identities,
                     measured[core.table],
                     found.finer_cores[core.table].pins if core.table in found.finer_cores else {},
+                    self.cells.describe(found.get_measured_core(core)),
                 )
                 for found, measured in released
                 for core in found.cores
                 if core.table in measured
             ]
         )
-
-    def _complete(self, identity: MeasurementIdentity) -> str:
-        """Return an identity with the version of the data, and of what it reads of the policy."""
-        return hashlib.sha256(
-            f"{identity.text}:{self._compute_version(identity.tables)}:{self.policy.data_version}".encode()
-        ).hexdigest()
-
-    def _compute_version(self, tables: Mapping[str, Collection[str]]) -> str:
-        key = repr(sorted((table, sorted(columns)) for table, columns in tables.items()))
-        if key not in self._versions:
-            self._versions[key] = compute_policy_version(select_read_entries(self.policy, tables))
-        return self._versions[key]
 
     def _list_stored(
         self, identity: str, entries: Sequence[int], pins: Pins | None = None
@@ -419,80 +462,3 @@ class MeasurementStore:
             return () if counts is None else (counts,)
 
         return self._entries.get_or_compute(entry, read)
-
-
-def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -> Policy:
-    """Return the part of a policy that a measurement reads: some columns of some tables.
-
-    The columns that name people and link tables are a part of every table.
-    """
-    read = {}
-    for name, columns in tables.items():
-        table = policy.tables[name]
-        kept = {*columns, *table.links, *([table.person_column] if table.person_column else [])}
-        own = {column: entry for column, entry in table.columns.items() if column in kept}
-        read[name] = table.model_copy(update={"columns": own})
-    return policy.model_copy(update={"tables": read, "hierarchies": {}})
-
-
-# -- Means of several measurements --------------------------------------------------------------------------
-
-
-def find_comparison_level(plan: QueryPlan) -> float:
-    """Return the miss probability of one interval, for comparing noises: that of a row, or of all rows."""
-    beta, groups = 1 - plan.confidence, plan.group_count
-    if groups is not None and ALL_ROWS in plan.column_errors.interval_kinds.values():
-        return split_miss_probability(beta, max(1, groups))
-    return beta
-
-
-def is_mean_enough(plan: QueryPlan, name: str, parts: tuple[StoredMeasurements, ...], identity: str) -> bool:
-    """Return True if the mean of stored measurements has an interval no wider than the planned noise."""
-    planned, beta = plan.noisy_primitives[name], find_comparison_level(plan)
-    mean = describe_mean(parts, identity, None)
-    return find_shown_half_width(planned, mean, beta) <= find_shown_half_width(
-        planned, planned.to_released(NO_NUMBERS), beta
-    )
-
-
-def choose_means(
-    plan: QueryPlan,
-    policy: Policy,
-    question: str,
-    found: FoundMeasurements,
-    candidates: Mapping[str, tuple[StoredMeasurements, ...]],
-) -> frozenset[str]:
-    """Return the names of the measurements for which the mean has a narrower interval than the best alone.
-
-    Then no column of the answer may have a wider interval than without means, as where a stored measurement
-    was shown by another question.
-    """
-    alone = found.apply_noise(plan, policy, question)
-    beta, means = find_comparison_level(alone), dict[str, tuple[StoredMeasurements, ...]]()
-    for name, parts in candidates.items():
-        identity, planned = found.identities[name], plan.noisy_primitives[name]
-        bought = planned if name in found.missing else None
-        singles = [each.primitives[identity] for each in parts]
-        if bought is not None:
-            singles.append(bought.to_released(NO_NUMBERS))
-        width = find_shown_half_width(planned, describe_mean(parts, identity, bought), beta)
-        if width < min(find_shown_half_width(planned, each, beta) for each in singles):
-            means[name] = parts
-    if not means:
-        return frozenset()
-    with_means = replace(found, stored={**found.stored, **means})
-    before, after = (
-        list_comparable_errors(each) for each in (alone, with_means.apply_noise(plan, policy, question))
-    )
-    is_narrower = before.keys() == after.keys() and all(
-        after[name] <= error * SLACK for name, error in before.items()
-    )
-    return frozenset(means) if is_narrower else frozenset()
-
-
-def find_shown_half_width(planned: NoisyPrimitive, released: ReleasedPrimitive, beta: float) -> Fraction:
-    """Return the half-width of the interval that is shown, with the rounding of whole numbers."""
-    confidence = 1 - share_of_look(beta, get_looks(released.noise))
-    half = Fraction(released.noise.half_width(confidence), released.weight_denominator)
-    is_rounded = planned.primitive.unit == 1 and released.weight_denominator > 1
-    return half + Fraction(1, 2) if is_rounded else half

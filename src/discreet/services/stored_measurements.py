@@ -25,6 +25,7 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Integers
+from discreet.sql.cell_maps import KeyForm
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.releases import MeasuredCore
 
@@ -53,11 +54,76 @@ class ShownCells:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoredCells:
+    """The family and the conditions of a stored measurement, of whose cells others may be made.
+
+    `family` and `conditions` are those of `measurement_identity.CellIdentity`. The cells are those of the
+    policy as it is if what they read of it, the columns of `tables`, still has the `version`.
+    """
+
+    family: str
+    conditions: frozenset[str]
+    tables: Mapping[str, tuple[str, ...]]
+    version: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "family": self.family,
+            "conditions": sorted(self.conditions),
+            "tables": {table: sorted(columns) for table, columns in self.tables.items()},
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> StoredCells:
+        """Return the description in a JSON object."""
+        return cls(
+            family=str(stored["family"]),
+            conditions=frozenset(map(str, stored["conditions"])),
+            tables={table: tuple(columns) for table, columns in stored["tables"].items()},
+            version=str(stored["version"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellDescription:
+    """The keys of a core's cells by identity, and what each of its measurements may make up."""
+
+    keys: Mapping[str, KeyForm] = field(default_factory=dict)
+    measurements: Mapping[str, StoredCells] = field(default_factory=dict)
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The families of its measurements."""
+        return frozenset(each.family for each in self.measurements.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "keys": {identity: each.to_json() for identity, each in self.keys.items()},
+            "measurements": {identity: each.to_json() for identity, each in self.measurements.items()},
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> CellDescription:
+        """Return the description in a JSON object, which earlier versions did not store."""
+        return cls(
+            keys={key: KeyForm.from_json(each) for key, each in stored.get("keys", {}).items()},
+            measurements={
+                key: StoredCells.from_json(each) for key, each in stored.get("measurements", {}).items()
+            },
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoredMeasurements:
     """The release of one entry: keys, primitives and selected values, by identity.
 
     `bought_pins` are the cells that the question of the entry showed, `pins` those that are left here, of
-    `cells` in all. `shown` are the cells that questions have shown before.
+    `cells` in all. `shown` are the cells that questions have shown before. Where these are groups that are
+    made of cells, they may have been chosen among `choices` after these were seen; `has_chosen_cells` if
+    they need not be all cells that agree in some keys.
     """
 
     entry_id: int
@@ -73,6 +139,9 @@ class StoredMeasurements:
     cells: int
     pins: Pins = field(default_factory=dict)
     shown: tuple[ShownCells, ...] = ()
+    description: CellDescription = field(default_factory=CellDescription, repr=False)
+    choices: int = 0
+    has_chosen_cells: bool = False
 
     def select_cells(self, pins: Pins) -> Self:
         """Return the cells whose keys have the pinned values."""
@@ -88,6 +157,7 @@ class StoredMeasurements:
             },
             selected_values={key: each.take(places) for key, each in self.selected_values.items()},
             pins=pins,
+            choices=self.cells << len(pins),  # as totals over some of its keys, too
         )
 
     def was_shown(self, question: str) -> bool:
@@ -116,11 +186,12 @@ def find_cells(keys: Keys, pins: Pins) -> Integers | None:
     return np.flatnonzero(np.all([each.to_numpy() for each in wanted], axis=0))
 
 
-def serialize_cores(parts: Sequence[tuple[CorePlan, Mapping[str, str], MeasuredCore, Pins]]) -> bytes:
-    """Return the bytes that store what was released of some cores; identities are by name.
+CoreParts = tuple["CorePlan", Mapping[str, str], MeasuredCore, "Pins", CellDescription]
+"""A core, the identities of its measurements by name, their numbers, the cells that its question shows."""
 
-    The last of each are the cells that its question shows.
-    """
+
+def serialize_cores(parts: Sequence[CoreParts]) -> bytes:
+    """Return the bytes that store what was released of some cores."""
     streams = [_serialize_core(*each) for each in parts]
     if len(streams) == 1:
         return streams[0]
@@ -146,7 +217,11 @@ def _array_to_numbers(column: pa.ChunkedArray) -> Integers:
 
 
 def _serialize_core(
-    core: CorePlan, identities: Mapping[str, str], measured: MeasuredCore, pins: Pins
+    core: CorePlan,
+    identities: Mapping[str, str],
+    measured: MeasuredCore,
+    pins: Pins,
+    description: CellDescription,
 ) -> bytes:
     columns: dict[str, Any] = {
         f"key {identity}": measured.keys[name] for name, identity in core.identity.key_identities.items()
@@ -166,7 +241,12 @@ def _serialize_core(
         guarantee = core.value_selections[name].guarantee
         epsilons[identities[name]] = str(Fraction(guarantee.epsilon))
     sink = io.BytesIO()
-    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons), "pins": json.dumps(dict(pins))}
+    noted = {
+        "laws": json.dumps(laws),
+        "epsilons": json.dumps(epsilons),
+        "pins": json.dumps(dict(pins)),
+        "cells": json.dumps(description.to_json()),
+    }
     table = pa.table(columns).replace_schema_metadata(noted)
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -225,6 +305,7 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         laws = json.loads(table.schema.metadata[b"laws"])
         epsilons = json.loads(table.schema.metadata[b"epsilons"])
         pins = json.loads(table.schema.metadata.get(b"pins", b"{}"))
+        described = CellDescription.from_json(json.loads(table.schema.metadata.get(b"cells", b"{}")))
         columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
         for name in table.column_names:
             kind, identity = name.split(" ")
@@ -250,4 +331,5 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         epsilons=selected,
         bought_pins=pins,
         cells=table.num_rows,
+        description=described,
     )

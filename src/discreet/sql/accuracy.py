@@ -113,8 +113,11 @@ def _find_row_confidence(plan: QueryPlan, output: DecomposedMeasure) -> float | 
     confidence = plan.find_confidence(output)
     if ALL_ROWS not in kinds:
         return confidence
-    groups = plan.find_core(output).group_count
-    return None if groups is None else 1 - split_miss_probability(1 - confidence, max(1, groups))
+    core = plan.find_core(output)
+    if core.group_count is None:
+        return None
+    rows = max(1, core.group_count, core.shown_cells)
+    return 1 - split_miss_probability(1 - confidence, rows)
 
 
 def find_column_errors(plan: QueryPlan) -> dict[str, float | None]:

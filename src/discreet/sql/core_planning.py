@@ -96,7 +96,8 @@ class CorePlan:
     `question` has its bounded rows, keys and measures; `domain` the groups that the policy declares.
     `key_orders` has the declared values of keys that are sorted in the order in which they are declared.
     `shown_cells` is the number of cells among which those of this core may have been chosen after they were
-    seen, if these are more than its own.
+    seen, if these are more than its own; `has_chosen_cells` says that these were any cells, so that a total
+    over all of them is none over cells that agree in some keys.
     """
 
     table: str
@@ -110,6 +111,7 @@ class CorePlan:
     domain: key_domains.GroupDomain | None
     key_orders: Mapping[str, tuple[str, ...]]
     shown_cells: int = 0
+    has_chosen_cells: bool = False
 
     @property
     def group_count(self) -> int | None:
@@ -182,8 +184,10 @@ class CorePlan:
             noises={each: noisy.error for each, noisy in self.noisy_primitives.items()},
             looks={each: get_looks(noisy.noise) for each, noisy in self.noisy_primitives.items()},
             is_complete=self.partition_selection is None,
-            row_count=None if self.group_count is None else max(self.group_count, self.shown_cells),
+            row_count=self.group_count,
+            shown_cells=self.shown_cells,
             key_sizes={} if self.domain is None else key_domains.find_key_sizes(self.domain),
+            has_chosen_cells=self.has_chosen_cells,
         )
 
     def find_confidence(self, output: DecomposedMeasure, confidence: float) -> float:
@@ -239,7 +243,7 @@ def prepare_core(
         is_ungrouped=not question.keys,
         weight_denominator=bounding.weight_denominator,
     )
-    primitives, outputs = decompose_measures(question, reader, policy, prefix=prefix)
+    primitives, outputs = decompose_measures(bounding, reader, policy, prefix=prefix)
     return PreparedCore(
         table=table,
         prefix=prefix,
@@ -330,7 +334,7 @@ def plan_finer_core(
         is_ungrouped=False,
         weight_denominator=bounding.weight_denominator,
     )
-    primitives, outputs = decompose_measures(question, builder, policy, prefix=core.prefix)
+    primitives, outputs = decompose_measures(bounding, builder, policy, prefix=core.prefix)
     return replace(
         core,
         question=question,

@@ -92,7 +92,8 @@ def _bound_shown_error(
         if not term.is_rounding:
             counts = np.array([1.0, float(cells)])
             one, total = find_equal_half_widths(laws.noises[term.source], counts, share).tolist()
-            width = min(cells * one, total) if term.region.is_subcube else cells * one
+            is_total = term.region.is_subcube and term.source[0] not in laws.chosen_tables
+            width = min(cells * one, total) if is_total else cells * one
         half += weight * width
     return half
 

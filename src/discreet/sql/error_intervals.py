@@ -47,18 +47,23 @@ class ReleasedLaws:
 
     noises: Noises
     row_counts: Mapping[str, int]
+    """By table, the rows, or the cells among which these may have been chosen."""
     key_counts: Mapping[str, int]
     looks: Mapping[tuple[str, str], frozenset[int]]
+    chosen_tables: frozenset[str] = frozenset()
+    """The tables whose rows may be any cells of a measurement that was shown."""
 
     @classmethod
     def from_schemas(cls, schemas: Sequence[ReleasedSchema], row_counts: Mapping[str, int]) -> ReleasedLaws:
         """Return the laws of released tables that have so many rows."""
         noises = {(each.name, name): law for each in schemas for name, law in each.noises.items()}
+        candidates = {each.name: max(row_counts.get(each.name, 0), each.shown_cells) for each in schemas}
         return cls(
             noises=noises,
-            row_counts=row_counts,
+            row_counts={**row_counts, **candidates},
             key_counts={each.name: len(each.keys) for each in schemas},
             looks={(each.name, name): own for each in schemas for name, own in each.looks.items()},
+            chosen_tables=frozenset(each.name for each in schemas if each.has_chosen_cells),
         )
 
     def share_of_look(self, column: ColumnError, beta: float) -> float:
@@ -239,7 +244,7 @@ def _find_box_widths(part: Linear, table: pa.Table, laws: ReleasedLaws, share: f
         weight, count = np.abs(_read(term.weight, table)), _read(term.count, table)
         noise = laws.noises[term.source]
         width = count * find_cell_half_width(noise, share)
-        if term.region.is_subcube:
+        if term.region.is_subcube and term.source[0] not in laws.chosen_tables:
             known = np.where(np.isfinite(count), count, 0.0)
             width = np.minimum(width, find_equal_half_widths(noise, known, share))
         half = half + weight * width

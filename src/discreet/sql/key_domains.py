@@ -105,11 +105,42 @@ def derive_group_domain(question: Query, policy: Policy) -> GroupDomain | None:
     return _combine_key_domains(keys, bases, narrow=True)
 
 
+def add_truth_key(
+    domain: GroupDomain, column: Column, key: Expression, rows: Rows, policy: Policy
+) -> GroupDomain:
+    """Return the groups by whether a condition is true, too, whichever truth values it has."""
+    own = _derive_key_domain(_expand_columns(key, rows), _find_base_columns(rows, policy))
+    assert own is not None
+    shown = (column.name, Column(name=column.name, type=key.type))
+    return GroupDomain(sources={**domain.sources, column.name: own}, keys=(*domain.keys, shown))
+
+
 def find_declared_column(column: Column, rows: Rows, policy: Policy) -> Declared | None:
     """Return the policy's declaration of the stored column behind a column, possibly renamed."""
     origin = _expand_columns(column, rows)
     base = _find_base_columns(rows, policy).get(origin.name) if isinstance(origin, Column) else None
     return None if base is None else base.declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnDomain:
+    """The values of a column; `is_open` if rows that satisfy the policy may have none of them, but NULL."""
+
+    domain: Domain
+    is_open: bool
+
+
+def find_column_domain(column: Column, rows: Rows, policy: Policy) -> ColumnDomain | None:
+    """Return the values of a column, possibly renamed, if the policy declares them; None else.
+
+    A value that is none of them is NULL. Where the policy says that no value is missing, it is trusted.
+    """
+    origin = _expand_columns(column, rows)
+    base = _find_base_columns(rows, policy).get(origin.name) if isinstance(origin, Column) else None
+    if base is None or base.domain is None:
+        return None
+    is_unsaid = base.declared is not None and base.declared.nulls is None
+    return ColumnDomain(domain=base.domain, is_open=is_unsaid and not base.domain.includes_null)
 
 
 def _combine_key_domains(

@@ -3,7 +3,8 @@
 Primitives  each aggregate names its own (`sql.aggregates`). A measure that selects a value (MEDIAN, MODE …)
             has none.
 Public      a mean needs no count if the policy declares the number of rows and the query does not change it.
-Shared      SUM(x) beside AVG(x) is computed from the primitives of the mean; equal primitives are merged.
+Shared      SUM(x) beside AVG(x) is computed from the primitives of the mean; primitives that are the same
+            measurement are merged, as COUNT(x) and COUNT(*) FILTER (WHERE x IS NOT NULL).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 from discreet.core.policy import Policy
 from discreet.sql.aggregates.base import Aggregate, Decomposer, Decomposition
+from discreet.sql.contribution_bounding import BoundedQuery
+from discreet.sql.measurement_identity import identify_core
 from discreet.sql.primitives import Primitive, PrimitiveBuilder
 from discreet.sql.query import Query
 from discreet.sql.relational_algebra import find_scans
@@ -35,21 +38,21 @@ class DecomposedMeasure(Decomposition):
 
 
 def decompose_measures(
-    question: Query, builder: PrimitiveBuilder, policy: Policy, *, prefix: str = ""
+    bounding: BoundedQuery, builder: PrimitiveBuilder, policy: Policy, *, prefix: str = ""
 ) -> tuple[dict[str, Primitive], list[DecomposedMeasure]]:
     """Return the distinct primitives of a query by name, and its measures in terms of them.
 
-    `prefix` begins the names of the primitives.
+    Those with one identity are one number, however they are written. `prefix` begins their names.
     """
-    primitives: dict[str, Primitive] = {}
+    question, core = bounding.question, identify_core(bounding)
+    primitives, names = dict[str, Primitive](), dict[str, str]()
 
     def use(primitive: Primitive) -> str:
-        for name, known in primitives.items():
-            if known == primitive:
-                return name
-        name = f"{prefix}p{len(primitives)}"
-        primitives[name] = primitive
-        return name
+        identity = core.identify_primitive(primitive.meaning).text
+        if identity not in names:
+            names[identity] = f"{prefix}p{len(primitives)}"
+            primitives[names[identity]] = primitive
+        return names[identity]
 
     known: list[tuple[Aggregate, Decomposition]] = []
     decomposer = Decomposer(

@@ -10,8 +10,12 @@ Rows        by table, stored column and structure. A subquery that only selects 
             its type there. It has the number of the subquery's first table, too: COUNT(*) of one side of a
             join is not that of the other, and a constant of an outer join's right side may be NULL.
 Conditions  AND and OR as sets; a > b as b < a; a BETWEEN x AND y as two comparisons; several equalities of
-            one expression, joined by OR, as IN; NOT of all these by De Morgan's laws.
+            one expression, joined by OR, as IN; NOT of all these by De Morgan's laws. What is counted where a
+            condition of FILTER holds, or where an argument is not NULL, is what is counted of rows that WHERE
+            selects, unless rows are bounded, or groups selected, in between.
 Keys        as a set.
+Family      rows before WHERE and the function: what measurements with other keys and conditions share, of
+            whose cells another may be made (`sql.cell_maps`).
 Policy      is not a part of it: the caller adds the entries of the tables and columns that are read.
 
 If equal quantities get different identities, one is charged although it was released; nothing else depends on
@@ -61,37 +65,91 @@ class MeasurementIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreIdentity:
-    """The rows and keys of a core in normal form, and the identities of its keys by name."""
+class CellIdentity:
+    """The family and the conditions of a measurement: whether its cells may make up another one.
 
-    form: Form = field(repr=False)
+    `conditions` are the identities of the conditions that AND joins.
+    """
+
+    family: MeasurementIdentity
+    conditions: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreIdentity:
+    """The rows and keys of a core in normal form, and the identities of its keys by name.
+
+    `rest` is what else the form has: how rows are bounded, and how groups are selected.
+    """
+
+    rows: Form = field(repr=False)
+    keys: Form = field(repr=False)
+    rest: Form = field(repr=False)
     columns: Columns = field(repr=False)
     scanned_tables: tuple[str, ...]
     key_identities: Mapping[str, str]
+    selects_groups: bool = False
 
     def identify_primitive(self, meaning: Meaning) -> MeasurementIdentity:
-        """Return the identity of a primitive over this core; SUM(1) is COUNT(*)."""
-        if (
-            meaning.function == "sum"
-            and isinstance(meaning.argument, Literal)
-            and {*meaning.constants} == {1}
-        ):
-            meaning = Meaning(function="count", condition=meaning.condition)
-        parts = (meaning.function, *(str(each) for each in meaning.constants))
-        return self._identify(parts, meaning.argument, meaning.condition)
+        """Return the identity of a primitive over this core."""
+        parts, argument, conditions = self._normalize_meaning(meaning)
+        if self.selects_groups:  # by people in the rows that WHERE leaves
+            condition = _join_parts("and", conditions) if conditions else None
+            return self._identify((self.rows, self.keys, *self.rest), parts, argument, condition)
+        rows = self.rows
+        for each in conditions:
+            rows = _filter_rows(rows, each)
+        return self._identify((rows, self.keys, *self.rest), parts, argument, None)
+
+    def identify_cells(self, meaning: Meaning) -> CellIdentity | None:
+        """Return the identity of a primitive's family, and its conditions; None if groups are selected."""
+        if self.selects_groups:
+            return None
+        parts, argument, conditions = self._normalize_meaning(meaning)
+        rows = self.rows
+        if rows[0] == "filter":
+            _, rows, filters = rows
+            conditions += filters
+        return CellIdentity(
+            family=self._identify("family", rows, self.rest, parts, argument),
+            conditions=frozenset(_hash_form(each) for each in conditions),
+        )
+
+    def _normalize_meaning(self, meaning: Meaning) -> tuple[Form, Form | None, list[Form]]:
+        """Return the function, its argument and its conditions; SUM(1) is COUNT(*)."""
+        argument, function = meaning.argument, meaning.function
+        conditions = [] if meaning.condition is None else self._list_conditions(meaning.condition)
+        if function == "count" and argument is not None:
+            conditions.append(_negate(("is_null", (), normalize_expression(argument, self.columns))))
+        elif function == "sum" and isinstance(argument, Literal) and {*meaning.constants} == {1}:
+            function = "count"
+        if function == "count":
+            return ("count",), None, conditions
+        form = None if argument is None else normalize_expression(argument, self.columns)
+        return (function, *(str(each) for each in meaning.constants)), form, conditions
+
+    def _list_conditions(self, condition: Expression) -> list[Form]:
+        return _list_parts("and", normalize_expression(condition, self.columns))
+
+    def identify_conditions(self, condition: Expression) -> frozenset[str]:
+        """Return the identities of the conditions that AND joins."""
+        return frozenset(_hash_form(each) for each in self._list_conditions(condition))
+
+    def identify_expression(self, expression: Expression) -> str:
+        """Return the identity of an expression over its rows, as that of a key."""
+        return _hash_form(normalize_expression(expression, self.columns))
 
     def identify_selection(self, measure: SelectedAggregate, grid: Grid | None) -> MeasurementIdentity:
         """Return the identity of a value that is selected privately in each group, from a grid if any."""
         options = tuple(str(getattr(measure, each.name)) for each in fields(measure)[2:])
         steps = () if grid is None else (str(grid.step), grid.low, grid.high)
-        return self._identify((measure.name, options, steps), measure.argument, measure.condition)
-
-    def _identify(self, parts: Form, *read: Expression | None) -> MeasurementIdentity:
-        form = (
-            self.form,
-            parts,
-            tuple(None if each is None else normalize_expression(each, self.columns) for each in read),
+        read = (
+            None if each is None else normalize_expression(each, self.columns)
+            for each in (measure.argument, measure.condition)
         )
+        return self._identify((self.rows, self.keys, *self.rest), (measure.name, options, steps), tuple(read))
+
+    def _identify(self, *form: object) -> MeasurementIdentity:
         return MeasurementIdentity(
             text=_hash_form(form), tables=_find_read_columns(self.scanned_tables, form)
         )
@@ -106,19 +164,14 @@ def identify_core(bounding: BoundedQuery, *, selection: object = None) -> CoreId
     reader = _RowReader()
     rows, columns = reader.read(question.rows)
     keys = {column.name: normalize_expression(key, columns) for column, key in question.keys}
-    form = (
-        rows,
-        _sort_forms(keys.values()),
-        bounding.rule,
-        repr(bounding.contribution),
-        bounding.weight_denominator,
-        repr(selection),
-    )
     return CoreIdentity(
-        form=form,
+        rows=rows,
+        keys=_sort_forms(keys.values()),
+        rest=(bounding.rule, repr(bounding.contribution), bounding.weight_denominator, repr(selection)),
         columns=columns,
         scanned_tables=tuple(reader.tables),
         key_identities={name: _hash_form(key) for name, key in keys.items()},
+        selects_groups=selection is not None,
     )
 
 

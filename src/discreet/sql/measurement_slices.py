@@ -1,33 +1,40 @@
-"""Slices: a condition on declared values is a key of a finer measurement, of which some cells are wanted.
+"""Slices: a condition is a key of a finer measurement, of which some cells are wanted.
 
-    SELECT month, COUNT(*) FROM visits WHERE disease = 'Flu' GROUP BY month
+    SELECT month, COUNT(*) FROM visits WHERE disease = 'Flu' AND age >= 65 GROUP BY month
 
-asks for the cells with disease = 'Flu' of the counts by month and disease. Where these are stored, it is
-answered from them. Where they are not, they are what is measured: every count has the same noise for the same
-epsilon, since one person moves no more rows between more groups, and another disease is then free.
+asks for the cells with disease = 'Flu' and age >= 65 of the counts by month, disease and whether age >= 65.
+These are what is measured: every count has the same noise for the same epsilon, since one person moves no
+more rows between more groups, and another disease, or those under 65, are then free (`sql.cell_maps`).
 
-Sound where  each wanted group is one cell: the condition is an equality of a stored column with one of its
-             declared values, and rows are bounded before it. Where a person's rows are truncated or weighted
-             after the filter, a filter and a key bound other rows; such filters are below the truncation and
-             are not found here. A row outside the declared values is in no cell, and meets no such condition.
-Not better   without groups one count moves by R, a histogram by up to 2R if a value may change: then finer
-             cells serve if they are stored with noise as narrow as the question's own, and are not bought.
+Keys        an equality of a column with one of its declared values is a key of its values. What else is said
+            of columns with declared values is a key that is true or false.
+Sound where each wanted group is one cell, and rows are bounded before the condition. Where a person's rows
+            are truncated or weighted after the filter, a filter and a key bound other rows; such filters are
+            below the truncation and are not found here. A row outside the declared values is in no cell, and
+            meets no such condition.
+Not better  without groups one count moves by R, a histogram by up to 2R if a value may change: then the count
+            is bought as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations
 
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.sql.core_planning import CorePlan, plan_finer_core
 from discreet.sql.expression_tree import Call, Column, Expression, Literal, find_columns
 from discreet.sql.expression_types import Family, to_shown_type
-from discreet.sql.key_domains import derive_group_domain, find_declared_column
-from discreet.sql.measurement_identity import MeasurementIdentity, identify_core
+from discreet.sql.key_domains import (
+    GroupDomain,
+    add_truth_key,
+    derive_group_domain,
+    find_column_domain,
+    find_declared_column,
+)
+from discreet.sql.predicates import join_conditions, peel_filters
 from discreet.sql.query import Query
 from discreet.sql.relational_algebra import Filter, Rows
 
@@ -36,14 +43,6 @@ MOST_PINS = 3
 SLACK = 1 + 1e-9  # equal noise whose variance was rounded differently
 Pins = Mapping[str, str | bool]
 """The values of keys, by the identity of the key, that the wanted cells of a measurement have."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Slice:
-    """The cells of a finer measurement that are a wanted one."""
-
-    identity: MeasurementIdentity
-    pins: Pins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,34 +55,16 @@ class FinerCore:
 
 @dataclass(frozen=True, kw_only=True)
 class _Pin:
-    """A condition that a stored column has a declared value."""
+    """A key of finer groups, the value of it that is wanted, and the conditions that say so."""
 
-    column: Column
+    key: Expression
     value: str | bool
-    condition: Expression
+    conditions: tuple[Expression, ...]
 
-
-def find_slices(core: CorePlan, name: str, policy: Policy) -> Iterator[Slice]:
-    """Yield the finer measurements of which a primitive of a core is a slice, the finest first."""
-    if core.partition_selection is not None:
-        return
-    meaning = core.noisy_primitives[name].primitive.meaning
-    rows, filters = _peel_filters(core.question.rows)
-    wheres = _find_pins(filters, core.question, rows, policy)
-    taken = {pin.column.name for pin in wheres}
-    filtered = () if meaning.condition is None else tuple(_list_conditions(meaning.condition))
-    own = [pin for pin in _find_pins(filtered, core.question, rows, policy) if pin.column.name not in taken]
-    pins = [*wheres, *own][:MOST_PINS]
-    for count in range(len(pins), 0, -1):
-        for chosen in combinations(pins, count):
-            pinned = {id(pin.condition) for pin in chosen}
-            question = _add_keys(core.question, rows, filters, chosen)
-            identity = identify_core(replace(core.bounding, question=question))
-            rest = _join_conditions([each for each in filtered if id(each) not in pinned])
-            yield Slice(
-                identity=identity.identify_primitive(replace(meaning, condition=rest)),
-                pins=_name_pins(identity.key_identities, question, chosen),
-            )
+    @property
+    def is_condition(self) -> bool:
+        """True if the key is what the conditions say, and not a column."""
+        return not isinstance(self.key, Column)
 
 
 def find_finer_core(
@@ -92,12 +73,12 @@ def find_finer_core(
     """Return the core whose measurements are worth more for the same price; None if there is none."""
     if core.partition_selection is not None or core.value_selections:
         return None
-    rows, filters = _peel_filters(core.question.rows)
+    rows, filters = peel_filters(core.question.rows)
     chosen = _find_pins(filters, core.question, rows, policy)[:MOST_PINS]
     if not chosen:
         return None
     question = _add_keys(core.question, rows, filters, chosen)
-    domain = derive_group_domain(question, policy)
+    domain = _derive_domain(question, chosen, policy)
     if domain is None or domain.size > MOST_CELLS:
         return None
     finer = plan_finer_core(core, question, domain, policy, promise, epsilon, shares)
@@ -123,40 +104,33 @@ def _is_as_precise(finer: CorePlan, core: CorePlan) -> bool:
 # -- Conditions ---------------------------------------------------------------------------------------------
 
 
-def _peel_filters(rows: Rows) -> tuple[Rows, list[Expression]]:
-    """Return the rows below the outermost filters, and the conditions of these that AND joins."""
-    conditions: list[Expression] = []
-    while isinstance(rows, Filter):
-        conditions += _list_conditions(rows.condition)
-        rows = rows.source
-    return rows, conditions
-
-
-def _list_conditions(condition: Expression) -> Iterator[Expression]:
-    if isinstance(condition, Call) and condition.function == "and":
-        for each in condition.arguments:
-            yield from _list_conditions(each)
-    else:
-        yield condition
-
-
-def _join_conditions(conditions: Sequence[Expression]) -> Expression | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return Call(function="and", arguments=tuple(conditions), type=conditions[0].type)
-
-
 def _find_pins(conditions: Sequence[Expression], question: Query, rows: Rows, policy: Policy) -> list[_Pin]:
-    """Return the conditions that say which value a column has, one for each column that is no key."""
+    """Return the keys that conditions are about, except where they read a column that is grouped by."""
     read = {column.name for _, key in question.keys for column in find_columns(key)}
     pins = []
-    for condition in conditions:
-        pin = _read_pin(condition, rows, policy)
-        # a column that is grouped by keeps its condition, and so does one with two: no cell has both values
-        if pin is not None and pin.column.name not in read:
-            read.add(pin.column.name)
+    for columns, own in _gather_by_columns(conditions):
+        if not columns or columns & read:
+            continue
+        joined = join_conditions(own)
+        assert joined is not None
+        pin = _read_pin(own[0], rows, policy) if len(own) == 1 else None
+        if pin is not None:
             pins.append(pin)
+        elif all(find_column_domain(each, rows, policy) for each in find_columns(joined)):
+            pins.append(_Pin(key=joined, value=True, conditions=tuple(own)))
     return pins
+
+
+def _gather_by_columns(conditions: Sequence[Expression]) -> list[tuple[set[str], list[Expression]]]:
+    """Return the conditions that are about some columns together, with these columns."""
+    gathered: list[tuple[set[str], list[Expression]]] = []
+    for condition in conditions:
+        columns, own = {each.name for each in find_columns(condition)}, [condition]
+        for known in [each for each in gathered if each[0] & columns]:
+            gathered.remove(known)
+            columns, own = columns | known[0], [*known[1], *own]
+        gathered.append((columns, own))
+    return gathered
 
 
 def _read_pin(condition: Expression, rows: Rows, policy: Policy) -> _Pin | None:
@@ -183,9 +157,9 @@ def _pin_column(
     if declared is None:
         return None
     if isinstance(value, bool) and column.type.family is Family.BOOLEAN:
-        return _Pin(column=column, value=value, condition=condition)
+        return _Pin(key=column, value=value, conditions=(condition,))
     if isinstance(value, str) and declared.values is not None and value in declared.values:
-        return _Pin(column=column, value=value, condition=condition)
+        return _Pin(key=column, value=value, conditions=(condition,))
     return None
 
 
@@ -194,19 +168,31 @@ def _pin_column(
 
 def _add_keys(question: Query, rows: Rows, filters: Sequence[Expression], pins: Sequence[_Pin]) -> Query:
     """Return a question with pinned columns as keys, and without their conditions among the filters."""
-    pinned = {id(pin.condition) for pin in pins}
+    pinned = {id(each) for pin in pins for each in pin.conditions}
     others = [each for each in filters if id(each) not in pinned]
     if len(others) == len(filters):
         rows = question.rows
     elif others:
-        rows = Filter(source=rows, condition=_join_conditions(others) or others[0])
+        rows = Filter(source=rows, condition=join_conditions(others) or others[0])
     return replace(question, rows=rows, keys=(*question.keys, *_name_keys(question, pins)))
+
+
+def _derive_domain(question: Query, pins: Sequence[_Pin], policy: Policy) -> GroupDomain | None:
+    """Return the groups of a question whose last keys are pinned, with every wanted cell among them."""
+    first = len(question.keys) - len(pins)
+    conditions = [each for each, pin in zip(question.keys[first:], pins, strict=True) if pin.is_condition]
+    others = tuple(each for each in question.keys if each not in conditions)
+    domain = derive_group_domain(replace(question, keys=others), policy)
+    for column, key in conditions if domain is not None else ():
+        assert domain is not None
+        domain = add_truth_key(domain, column, key, question.rows, policy)
+    return domain
 
 
 def _name_keys(question: Query, pins: Sequence[_Pin]) -> list[tuple[Column, Expression]]:
     first = len(question.keys)
     return [
-        (Column(name=f"k{place}", type=to_shown_type(pin.column.type)), pin.column)
+        (Column(name=f"k{place}", type=to_shown_type(pin.key.type)), pin.key)
         for place, pin in enumerate(pins, first)
     ]
 

@@ -127,16 +127,8 @@ def compute_answer(
     else:
         tables = _build_tables(plan, measured, post_process, engine)
     found = post_process(plan.error_plan.query, tables)
-    chosen_from = {
-        RELEASED if plan.question is not None else core.table: core.shown_cells for core in plan.cores
-    }
-    laws = ReleasedLaws.from_schemas(
-        plan.released_schemas,
-        {
-            each.name: max(tables[each.name].num_rows, chosen_from.get(each.name, 0))
-            for each in plan.released_schemas
-        },
-    )
+    counts = {each.name: tables[each.name].num_rows for each in plan.released_schemas}
+    laws = ReleasedLaws.from_schemas(plan.released_schemas, counts)
     answer = hide_companions(plan.error_plan, found)
     return Release(
         table=answer if plan.raw else _clip_counts(answer, _list_counts(plan)),

@@ -71,6 +71,9 @@ ORDER BY n DESC
   the answer names it. The ± is that of rows beyond the released value, not beyond the true one. Asked again,
   the statement is answered for the same value, and free. Elsewhere below an aggregate
   (`SUM(age - (SELECT …))`, FILTER, GROUP BY) ask for the value first, and write it as a number.
+- What is computed from the declared values of keys that were measured is free: a condition on a key,
+  `SUM(CASE WHEN p THEN 1 ELSE 0 END)` after `COUNT(*) FILTER (WHERE p)`, what `WHERE p` left out of groups.
+  Sums of several cells (quarters of months) have more noise, and are free where they are precise enough.
 - Rows of people never pass: what reads them without aggregating is refused.
 - Public tables (`person: none`) can be read in full, and joined with answers. They cost nothing; nor do
   `LIMIT 0`, `WHERE FALSE`, and the values of a key that the policy declares (`SELECT DISTINCT sex FROM

@@ -64,7 +64,8 @@ class ReleasedSchema:
 
     `is_complete` means that every group of a declared domain has its row: otherwise groups were selected
     privately, and a total over the rows misses those that were not. `row_count` is the number of declared
-    groups, `key_sizes` the numbers of values of keys, if all combinations are groups.
+    groups, `key_sizes` the numbers of values of keys, if all combinations are groups. The rows may have been
+    chosen among `shown_cells` after these were seen; `has_chosen_cells` if these were any cells.
     """
 
     name: str
@@ -75,6 +76,8 @@ class ReleasedSchema:
     row_count: int | None = None
     key_sizes: Mapping[str, int] = field(default_factory=dict)
     looks: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    shown_cells: int = 0
+    has_chosen_cells: bool = False
 
 
 def describe_exact_table(name: str, columns: Sequence[str]) -> ReleasedSchema:

@@ -29,6 +29,7 @@ from discreet.sql.aggregates.base import (
     refuse_non_number,
 )
 from discreet.sql.aggregates.person_sums import PersonSum, compile_person_sum, infer_person_mean_type
+from discreet.sql.conditional_arguments import split_condition
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.expression_types import Type, make_number_type
 from discreet.sql.interval_estimates import (
@@ -69,12 +70,13 @@ class Average(NumericAggregate, PersonSum, SupportsAnswerTotals):
         return max(abs(grid.low), abs(grid.high), grid.width, 1)
 
     def decompose(self, decomposer: Decomposer) -> Decomposition:
-        grid, builder = choose_grid(self.number), decomposer.builder
-        centred = decomposer.add_primitive(builder.build_centred_sum(grid, self.condition))
-        is_whole = isinstance(self.argument, Column) and self.condition is None
+        number, condition = split_condition(self.number, self.condition, ignores_zero=False)
+        grid, builder = choose_grid(number), decomposer.builder
+        centred = decomposer.add_primitive(builder.build_centred_sum(grid, condition))
+        is_whole = isinstance(number, Column) and condition is None
         if decomposer.public_rows is not None and is_whole:
             return Decomposition(primitive_names=(centred,), grid=grid, public_rows=decomposer.public_rows)
-        rows = decomposer.add_primitive(builder.build_count(self.argument, self.condition))
+        rows = decomposer.add_primitive(builder.build_count(number, condition))
         return Decomposition(primitive_names=(centred, rows), grid=grid)
 
     def estimate(

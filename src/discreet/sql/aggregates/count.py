@@ -29,6 +29,7 @@ from discreet.sql.aggregates.base import (
     SupportsPersonTotals,
     describe_single_primitive,
 )
+from discreet.sql.conditional_arguments import split_condition
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_integer_type, make_number_type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
@@ -100,7 +101,10 @@ class Count(_CountingAggregate, SupportsAnswerTotals):
         return super().resolve(node, written, scope, condition)
 
     def decompose(self, decomposer: Decomposer) -> Decomposition:
-        count = decomposer.builder.build_count(self.argument, self.condition)
+        argument, condition = self.argument, self.condition
+        if argument is not None:
+            argument, condition = split_condition(argument, condition, ignores_zero=False)
+        count = decomposer.builder.build_count(argument, condition)
         return Decomposition(primitive_names=(decomposer.add_primitive(count),))
 
     def describe_error_unit(self, column: str, *, is_in_rows: bool) -> str:

@@ -29,6 +29,7 @@ from discreet.sql.aggregates.base import (
 )
 from discreet.sql.aggregates.count import bound_rounded_error
 from discreet.sql.aggregates.person_sums import PersonSum, compile_person_sum, infer_person_sum_type
+from discreet.sql.conditional_arguments import counts_rows, split_condition
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_number_type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
@@ -62,11 +63,18 @@ class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
         return max(abs(grid.low), abs(grid.high), grid.width, 1)
 
     def decompose(self, decomposer: Decomposer) -> Decomposition:
-        grid = choose_grid(self.number)
-        mean = decomposer.find_decomposition(Average(argument=self.argument, condition=self.condition))
-        if mean is not None and mean.public_rows is None:
-            return Decomposition(primitive_names=mean.primitive_names, grid=grid)
-        total = decomposer.builder.build_sum(grid, self.condition)
+        number, condition = split_condition(self.number, self.condition, ignores_zero=True)
+        grid = choose_grid(number)
+        for mean in (self, Sum(argument=number, condition=condition)):
+            known = decomposer.find_decomposition(Average(argument=mean.argument, condition=mean.condition))
+            if known is not None and known.public_rows is None:
+                return Decomposition(primitive_names=known.primitive_names, grid=choose_grid(mean.number))
+        builder = decomposer.builder
+        total = (
+            builder.build_count(None, condition)
+            if counts_rows(number)
+            else builder.build_sum(grid, condition)
+        )
         return Decomposition(primitive_names=(decomposer.add_primitive(total),), grid=grid)
 
     def estimate(
