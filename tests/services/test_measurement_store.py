@@ -260,3 +260,40 @@ def test_one_measurement_in_two_words_of_a_statement_is_answered(curator: Curato
     assert len(read(curator.ask(f"{one} UNION ALL {other}", epsilon=0.5))) == 2
     assert curator.ask(f"{one} UNION ALL {other}", epsilon=0.5).epsilon == 0
     assert curator.ask(one, epsilon=0.25).epsilon == 0
+
+
+def test_measures_that_mean_the_same_are_one_measurement(curator: Curator) -> None:
+    sql = "SELECT COUNT(*) AS n, SUM(1) AS m, COUNT(*) - SUM(1) AS d FROM people"
+    first, again = curator.ask(sql, epsilon=1), curator.ask(sql, epsilon=1)
+    (row,) = read(first)
+    assert (row["n"], row["d"]) == (row["m"], 0)
+    assert read(again) == read(first)
+    assert first.intervals["n"] == curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1).intervals["n"]
+
+
+ADULTS = "(SELECT COUNT(*) AS n FROM people WHERE age > 20 AND sex = 'm')"
+MEN = "(SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND age > 20)"
+BY_WARD = "(SELECT ward, COUNT(*) AS n FROM people WHERE sex = '{sex}' GROUP BY ward)"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT a.n AS x, b.n AS y, a.n + b.n AS z FROM {ADULTS} AS a CROSS JOIN {MEN} AS b",
+        f"SELECT a.ward, a.n AS x, b.n AS y FROM {BY_WARD.format(sex='f')} AS a "
+        f"JOIN {BY_WARD.format(sex='m')} AS b ON a.ward = b.ward",
+    ],
+)
+def test_a_repeated_statement_shows_the_same_numbers(curator: Curator, sql: str) -> None:
+    first, again = curator.ask(sql, epsilon=0.1), curator.ask(sql, epsilon=0.1)
+    assert again.epsilon == 0
+    assert read(again) == read(first)
+    assert again.intervals == first.intervals
+
+
+def test_measurements_that_share_noise_are_not_taken_to_be_independent(curator: Curator) -> None:
+    sql = f"SELECT a.n + b.n AS z FROM {ADULTS} AS a CROSS JOIN {MEN} AS b"
+    curator.ask(sql, epsilon=1)
+    again = curator.ask(sql, epsilon=1.05)  # both are the mean of both
+    assert again.epsilon == 0
+    assert again.interval_kind == {"z": "all_rows"}

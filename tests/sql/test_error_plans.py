@@ -120,14 +120,17 @@ ALL_ROWS_SHAPES: dict[str, tuple[str, int]] = {
     "smallest": ("SELECT 1, MIN(m0) AS x FROM r0", 1),
     "greatest": ("SELECT k0, k1, GREATEST(m0, 85) AS x FROM r0", 2),
     "order by all": ("SELECT m0 AS n, k0, k1 FROM r0 /* selects */ ORDER BY ALL DESC LIMIT 2", 0),
-    "first of the largest": (f"{COUNTS} /* selects */ WHERE {CELL} = (SELECT FIRST({CELL}) FROM {FALLING})", 2),
+    "first of the largest": (
+        f"{COUNTS} /* selects */ WHERE {CELL} = (SELECT FIRST({CELL}) FROM {FALLING})",
+        2,
+    ),
     "any of the largest": (
         f"{COUNTS} /* selects */ WHERE {CELL} = (SELECT LIST({CELL})[1] FROM {FALLING})",
         2,
     ),
     "distinct on": (
-        "SELECT a.k0, a.k1, a.m0 AS n FROM r0 AS a /* selects */ JOIN (SELECT DISTINCT ON (k1) k1, k0 FROM r0 "
-        "ORDER BY k1, m0 DESC) AS b ON a.k0 = b.k0 AND a.k1 = b.k1",
+        "SELECT a.k0, a.k1, a.m0 AS n FROM r0 AS a /* selects */ JOIN (SELECT DISTINCT ON (k1) k1, k0 "
+        "FROM r0 ORDER BY k1, m0 DESC) AS b ON a.k0 = b.k0 AND a.k1 = b.k1",
         2,
     ),
     "a noisy frame": (

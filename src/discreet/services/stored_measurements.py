@@ -54,8 +54,9 @@ class ShownCells:
 class StoredMeasurements:
     """The release of one entry: keys, primitives and selected values, by identity.
 
-    `bought_pins` are the cells that the question of the entry showed, `pins` those that are left here, of
-    `cells` in all. `shown` are the cells that questions have shown before.
+    `table` is the released table that it was measured for. `bought_pins` are the cells that the question of
+    the entry showed, `pins` those that are left here, of `cells` in all. `shown` are the cells that questions
+    have shown before.
     """
 
     entry_id: int
@@ -69,8 +70,19 @@ class StoredMeasurements:
     """The epsilon at which each value was selected."""
     bought_pins: Pins
     cells: int
+    table: str = ""
     pins: Pins = field(default_factory=dict)
     shown: tuple[ShownCells, ...] = ()
+
+    def shares_cells(self, other: StoredMeasurements) -> bool:
+        """Return True if the noise in some cell may be the same."""
+        same = self.source == other.source
+        return same and all(other.pins.get(key, value) == value for key, value in self.pins.items())
+
+    @property
+    def source(self) -> tuple[int, str]:
+        """The entry and the released table that it was measured for."""
+        return self.entry_id, self.table
 
     def select_cells(self, pins: Pins) -> Self:
         """Return the cells whose keys have the pinned values."""
@@ -161,7 +173,12 @@ def _serialize_core(
         guarantee = core.value_selections[name].guarantee
         epsilons[identities[name]] = str(Fraction(guarantee.epsilon))
     sink = io.BytesIO()
-    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons), "pins": json.dumps(dict(pins))}
+    noted = {
+        "laws": json.dumps(laws),
+        "epsilons": json.dumps(epsilons),
+        "pins": json.dumps(dict(pins)),
+        "table": core.table,
+    }
     table = pa.table(columns).replace_schema_metadata(noted)
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -218,6 +235,7 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         laws = json.loads(table.schema.metadata[b"laws"])
         epsilons = json.loads(table.schema.metadata[b"epsilons"])
         pins = json.loads(table.schema.metadata.get(b"pins", b"{}"))
+        measured = table.schema.metadata.get(b"table", b"").decode()
         columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
         for name in table.column_names:
             kind, identity = name.split(" ")
@@ -243,4 +261,5 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         epsilons=selected,
         bought_pins=pins,
         cells=table.num_rows,
+        table=measured,
     )

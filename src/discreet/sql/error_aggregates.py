@@ -11,7 +11,7 @@ Otherwise   it is not known: over rows that noise selected or ordered, over grou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -90,12 +90,10 @@ def evaluate_aggregate(
     """Return the value of an aggregate over rows; `wrap` adds FILTER and OVER to an aggregate call."""
     values = [evaluate(each, context) for each in node.iter_expressions() if not isinstance(each, exp.Star)]
     noisy = [each for each in values if isinstance(each, Noisy)]
-    if rows.selected or rows.is_incomplete or any(each.chosen for each in noisy):
-        is_selected = rows.selected or not rows.is_incomplete
-        return Noisy(reason=SELECTED_ROWS if is_selected else INCOMPLETE)
+    reason = _find_reason(node, rows, noisy)
+    if reason:
+        return Noisy(reason=reason)
     is_count = isinstance(node, exp.Count) and not node.find(exp.Distinct) and _are_never_null(noisy)
-    if rows.has_noisy_order and not isinstance(node, UNORDERED):
-        return Noisy(reason=NOISY_ORDER)
     if is_count or not noisy:
         return EXACT
     argument = noisy[0]
@@ -106,9 +104,16 @@ def evaluate_aggregate(
         return _evaluate_extreme(node, argument, wrap)
     if not isinstance(node, exp.Sum | exp.Avg) or argument.linear is None:
         return unknown
-    if argument.linear.may_be_null:
-        return Noisy(reason=SELECTED_ROWS)
     return _evaluate_total(node, argument.linear, rows, wrap, make_region)
+
+
+def _find_reason(node: exp.Expression, rows: RowFacts, noisy: Sequence[Noisy]) -> str:
+    """Return why nothing is known of an aggregate over such rows; empty if something is."""
+    if rows.selected or any(each.chosen for each in noisy):
+        return SELECTED_ROWS
+    if rows.is_incomplete:
+        return INCOMPLETE
+    return NOISY_ORDER if rows.has_noisy_order and not isinstance(node, UNORDERED) else ""
 
 
 def _evaluate_total(
@@ -138,6 +143,8 @@ def _evaluate_extreme(node: exp.Expression, argument: Noisy, wrap: Wrap) -> Valu
 
 def sum_linear(linear: Linear, rows: RowFacts, wrap: Wrap, make_region: MakeRegion) -> Linear | str:
     """Return the sum over rows of a linear value, or why its error is not known."""
+    if linear.may_be_null:
+        return SELECTED_ROWS
     terms: list[Term] = []
     shown = exp.Not(this=exp.Is(this=exp.paren(linear.value.copy()), expression=exp.Null()))
     for term in linear.terms:

@@ -91,9 +91,7 @@ class SelectContext:
             return Noisy(reason=SELECTED_ROWS)
         if not isinstance(node, exp.AggFunc):
             values = [evaluate(each, inner) for each in node.find_all(exp.Column)]
-            noisy = (
-                facts.selected or facts.has_noisy_order or any(isinstance(each, Noisy) for each in values)
-            )
+            noisy = facts.selected or facts.has_noisy_order or any(isinstance(each, Noisy) for each in values)
             return Noisy(reason=DERIVED) if noisy else EXACT
 
         def wrap(call: exp.Expression) -> exp.Expression:

@@ -112,6 +112,11 @@ def find_declared_column(column: Column, rows: Rows, policy: Policy) -> Declared
     return None if base is None else base.declared
 
 
+def find_base_names(expression: Expression, rows: Rows) -> set[str]:
+    """Return the names of the columns that an expression reads in the end, behind those of subqueries."""
+    return {column.name for column in find_columns(_expand_columns(expression, rows))}
+
+
 def _combine_key_domains(
     keys: list[tuple[str, Expression]], bases: Mapping[str, _BaseColumn], *, narrow: bool
 ) -> GroupDomain | None:

@@ -3,7 +3,8 @@
 Primitives  each aggregate names its own (`sql.aggregates`). A measure that selects a value (MEDIAN, MODE …)
             has none.
 Public      a mean needs no count if the policy declares the number of rows and the query does not change it.
-Shared      SUM(x) beside AVG(x) is computed from the primitives of the mean; equal primitives are merged.
+Shared      SUM(x) beside AVG(x) is computed from the primitives of the mean. Primitives that mean the same
+            are merged, as COUNT(*) and SUM(1): they are one measurement, and its noise is drawn once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from discreet.core.policy import Policy
 from discreet.sql.aggregates.base import Aggregate, Decomposer, Decomposition
+from discreet.sql.measurement_identity import normalize_meaning, read_columns
 from discreet.sql.primitives import Primitive, PrimitiveBuilder
 from discreet.sql.query import Query
 from discreet.sql.relational_algebra import find_scans
@@ -42,13 +44,13 @@ def decompose_measures(
     `prefix` begins the names of the primitives.
     """
     primitives: dict[str, Primitive] = {}
+    meanings: dict[tuple[object, ...], str] = {}
+    columns = read_columns(question.rows)
 
     def use(primitive: Primitive) -> str:
-        for name, known in primitives.items():
-            if known == primitive:
-                return name
-        name = f"{prefix}p{len(primitives)}"
-        primitives[name] = primitive
+        meaning = (normalize_meaning(primitive.meaning, columns), primitive.sensitivity, primitive.unit)
+        name = meanings.setdefault(meaning, f"{prefix}p{len(primitives)}")
+        primitives.setdefault(name, primitive)
         return name
 
     known: list[tuple[Aggregate, Decomposition]] = []

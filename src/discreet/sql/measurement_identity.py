@@ -70,28 +70,18 @@ class CoreIdentity:
     key_identities: Mapping[str, str]
 
     def identify_primitive(self, meaning: Meaning) -> MeasurementIdentity:
-        """Return the identity of a primitive over this core; SUM(1) is COUNT(*)."""
-        if (
-            meaning.function == "sum"
-            and isinstance(meaning.argument, Literal)
-            and {*meaning.constants} == {1}
-        ):
-            meaning = Meaning(function="count", condition=meaning.condition)
-        parts = (meaning.function, *(str(each) for each in meaning.constants))
-        return self._identify(parts, meaning.argument, meaning.condition)
+        """Return the identity of a primitive over this core."""
+        return self._identify(*normalize_meaning(meaning, self.columns))
 
     def identify_selection(self, measure: SelectedAggregate, grid: Grid | None) -> MeasurementIdentity:
         """Return the identity of a value that is selected privately in each group, from a grid if any."""
         options = tuple(str(getattr(measure, each.name)) for each in fields(measure)[2:])
         steps = () if grid is None else (str(grid.step), grid.low, grid.high)
-        return self._identify((measure.name, options, steps), measure.argument, measure.condition)
+        read = _normalize_parts((measure.argument, measure.condition), self.columns)
+        return self._identify((measure.name, options, steps), read)
 
-    def _identify(self, parts: Form, *read: Expression | None) -> MeasurementIdentity:
-        form = (
-            self.form,
-            parts,
-            tuple(None if each is None else normalize_expression(each, self.columns) for each in read),
-        )
+    def _identify(self, parts: Form, read: Form) -> MeasurementIdentity:
+        form = (self.form, parts, read)
         return MeasurementIdentity(
             text=_hash_form(form), tables=_find_read_columns(self.scanned_tables, form)
         )
@@ -118,8 +108,34 @@ def identify_core(bounding: BoundedQuery, *, selection: object = None) -> CoreId
         form=form,
         columns=columns,
         scanned_tables=tuple(reader.tables),
-        key_identities={name: _hash_form(key) for name, key in keys.items()},
+        key_identities=_identify_keys(keys),
     )
+
+
+def normalize_meaning(meaning: Meaning, columns: Columns) -> tuple[Form, Form]:
+    """Return the form of what a primitive aggregates over rows with such columns; SUM(1) is COUNT(*)."""
+    if meaning.function == "sum" and isinstance(meaning.argument, Literal) and {*meaning.constants} == {1}:
+        meaning = Meaning(function="count", condition=meaning.condition)
+    parts = (meaning.function, *(str(each) for each in meaning.constants))
+    return parts, _normalize_parts((meaning.argument, meaning.condition), columns)
+
+
+def read_columns(rows: Rows) -> Columns:
+    """Return the forms of the columns of rows by name."""
+    return _RowReader().read(rows)[1]
+
+
+def _normalize_parts(parts: Iterable[Expression | None], columns: Columns) -> Form:
+    return tuple(None if each is None else normalize_expression(each, columns) for each in parts)
+
+
+def _identify_keys(keys: Columns) -> dict[str, str]:
+    """Return identities of keys that differ, even if two are one quantity in other words."""
+    forms = list(keys.values())
+    repeated = {name: forms[:place].count(form) for place, (name, form) in enumerate(keys.items())}
+    return {
+        name: _hash_form((form, repeated[name]) if repeated[name] else form) for name, form in keys.items()
+    }
 
 
 # -- Rows ---------------------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from itertools import combinations
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.sql.core_planning import CorePlan, plan_finer_core
-from discreet.sql.expression_tree import Call, Column, Expression, Literal, find_columns
+from discreet.sql.expression_tree import Call, Column, Expression, Literal
 from discreet.sql.expression_types import Family, to_shown_type
-from discreet.sql.key_domains import derive_group_domain, find_declared_column
+from discreet.sql.key_domains import derive_group_domain, find_base_names, find_declared_column
 from discreet.sql.measurement_identity import MeasurementIdentity, identify_core
 from discreet.sql.query import Query
 from discreet.sql.relational_algebra import Filter, Rows
@@ -70,9 +70,13 @@ def find_slices(core: CorePlan, name: str, policy: Policy) -> Iterator[Slice]:
     meaning = core.noisy_primitives[name].primitive.meaning
     rows, filters = _peel_filters(core.question.rows)
     wheres = _find_pins(filters, core.question, rows, policy)
-    taken = {pin.column.name for pin in wheres}
+    taken = {name for pin in wheres for name in find_base_names(pin.column, rows)}
     filtered = () if meaning.condition is None else tuple(_list_conditions(meaning.condition))
-    own = [pin for pin in _find_pins(filtered, core.question, rows, policy) if pin.column.name not in taken]
+    own = [
+        pin
+        for pin in _find_pins(filtered, core.question, rows, policy)
+        if not find_base_names(pin.column, rows) & taken
+    ]
     pins = [*wheres, *own][:MOST_PINS]
     for count in range(len(pins), 0, -1):
         for chosen in combinations(pins, count):
@@ -148,13 +152,17 @@ def _join_conditions(conditions: Sequence[Expression]) -> Expression | None:
 
 def _find_pins(conditions: Sequence[Expression], question: Query, rows: Rows, policy: Policy) -> list[_Pin]:
     """Return the conditions that say which value a column has, one for each column that is no key."""
-    read = {column.name for _, key in question.keys for column in find_columns(key)}
+    read = {name for _, key in question.keys for name in find_base_names(key, rows)}
     pins = []
     for condition in conditions:
         pin = _read_pin(condition, rows, policy)
-        # a column that is grouped by keeps its condition, and so does one with two: no cell has both values
-        if pin is not None and pin.column.name not in read:
-            read.add(pin.column.name)
+        if pin is None:
+            continue
+        # a column that is grouped by keeps its condition, and so does one with two, under whatever names: no
+        # cell has both values
+        names = find_base_names(pin.column, rows)
+        if not names & read:
+            read |= names
             pins.append(pin)
     return pins
 
