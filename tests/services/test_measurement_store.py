@@ -13,8 +13,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.core.errors import BudgetError, RequestError
+from discreet.core.policy import Policy
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
+from discreet.services.measurement_store import select_read_entries
+from discreet.services.policy_version import compute_policy_version
 
 WARDS = ["d", "a", "c", "b"]
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -297,3 +300,43 @@ def test_measurements_that_share_noise_are_not_taken_to_be_independent(curator: 
     again = curator.ask(sql, epsilon=1.05)  # both are the mean of both
     assert again.epsilon == 0
     assert again.interval_kind == {"z": "all_rows"}
+
+
+FAILS = f"SELECT sex, factorial(CAST(n AS INTEGER)) AS f FROM ({BY_SEX}) AS t"
+
+
+def test_what_was_charged_before_post_processing_failed_is_said_and_is_free(curator: Curator) -> None:
+    with pytest.raises(RequestError) as refused:
+        curator.ask(FAILS, epsilon=0.5)
+    assert "Epsilon 0.5 was charged" in str(refused.value)
+    with pytest.raises(RequestError) as again:
+        curator.ask(FAILS, epsilon=0.5)
+    assert "charged" not in str(again.value)
+    assert curator.ask(BY_SEX, epsilon=0.5).epsilon == 0
+    assert curator.budget.spent.epsilon == 0.5
+
+
+def test_a_measurement_depends_on_the_table_that_names_its_people() -> None:
+    def make_policy(**columns: Any) -> Policy:
+        key = {"type": "text", "role": "identifier"}
+        visits = {"source": "v.csv", "person": "who", "rows_per_person": 2}
+        notes = {"source": "n.csv", "person": {"through": "visit"}, "rows_per_person": 2}
+        return Policy.model_validate(
+            {
+                "tables": {
+                    "visits": {
+                        **visits,
+                        "columns": {"who": key, "id": key, "cost": {"type": "integer"}} | columns,
+                    },
+                    "notes": {**notes, "columns": {"visit": key}, "links": {"visit": "visits.id"}},
+                }
+            }
+        )
+
+    def compute_version(policy: Policy) -> str:
+        return compute_policy_version(select_read_entries(policy, {"notes": frozenset()}))
+
+    known = compute_version(make_policy())
+    assert compute_version(make_policy(cost={"type": "decimal"})) == known
+    for name in ("who", "id"):
+        assert compute_version(make_policy(**{name: {"type": "integer", "role": "identifier"}})) != known

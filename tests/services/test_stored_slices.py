@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.core.errors import RequestError
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from tests.services.test_measurement_store import write_policy
@@ -168,3 +169,11 @@ def test_a_condition_on_a_key_with_two_names_leaves_its_groups(curator: Curator)
         found = {row["b"]: row["n"] for row in read(curator.ask(sql, epsilon=8))}
         assert abs(found["m"] - 2_000) < 200
         assert found["f"] < 20
+
+
+def test_cells_that_an_answer_failed_over_were_shown(curator: Curator) -> None:
+    curator.ask(FEMALE, epsilon=0.5)
+    with pytest.raises(RequestError):
+        curator.ask(f"SELECT factorial(CAST(n AS INTEGER)) AS f FROM ({MALE}) AS t", epsilon=0.5)
+    top = f"SELECT ward, n FROM ({MALE}) AS t WHERE ward = 'a'"
+    assert curator.ask(top, epsilon=0.5).interval_kind == {"n": "all_rows"}

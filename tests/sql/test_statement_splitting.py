@@ -289,3 +289,10 @@ def test_a_comparison_with_an_aggregate_says_to_ask_it_first() -> None:
 def test_what_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(Refusal):
         split(text)
+
+
+def test_common_tables_that_are_renamed_take_no_name_of_another() -> None:
+    inner = "(WITH r0 AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) SELECT r0.n FROM r0, r0_1)"
+    found = split(f"WITH r0_1 AS (SELECT COUNT(*) AS n FROM people) SELECT * FROM {inner}")
+    names = [each.alias for each in found.query.find_all(exp.CTE)]
+    assert len({*names}) == len(names) == 2

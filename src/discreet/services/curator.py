@@ -71,6 +71,7 @@ from discreet.sql.releases import MeasuredCores, Release
 T = TypeVar("T")
 MAX_FILE_NAME = 255
 MAX_CACHED_ANSWERS, MAX_CACHED_BYTES = 256, 1 << 20
+CHARGED = "Epsilon {epsilon:g} was charged for what was measured (entry {entry}): asking about that is free."
 DeadlineRunner = Callable[[Callable[[], MeasuredCores]], MeasuredCores | LateResult[MeasuredCores]]
 
 
@@ -365,15 +366,22 @@ class Curator(Closeable):
                 entries = (*found.entries, *([] if entry is None else [entry.number]))
                 charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
             plan = found.apply_noise(plan, self.policy, proposal.text)
-            release = self._computed_answers.get_or_compute(
-                (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
-                lambda: compute_answer(
-                    plan, found.combine(measured or {}), query_released_tables, self.public_engine
-                ),
-                is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
-            )
-            table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
+            # before anything is computed: whether that fails depends on the cells, too
             self.measurement_store.note_shown(found, proposal.text)
+            try:
+                release = self._computed_answers.get_or_compute(
+                    (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
+                    lambda: compute_answer(
+                        plan, found.combine(measured or {}), query_released_tables, self.public_engine
+                    ),
+                    is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
+                )
+            except RequestError as failure:
+                if not charged:
+                    raise
+                hint = f"{failure.hint} {CHARGED.format(epsilon=float(charged), entry=max(entries))}"
+                raise type(failure)(failure.message, hint=hint) from None
+            table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
         return build_answer(
             plan,
             table,
