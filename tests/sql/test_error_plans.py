@@ -304,6 +304,13 @@ def test_a_question_about_what_was_shown_before_holds_for_all_rows() -> None:
         assert column.interval_kind == kind
 
 
+def test_a_combination_of_what_was_shown_may_be_chosen_by_its_noise() -> None:
+    plan = plan_errors(
+        "SELECT k0, m0, m2, 2 * m0 AS x, m1 - 3 * m0 AS y FROM r0", SCHEMAS, shown_before=["r0"]
+    )
+    assert [each.interval_kind for each in plan.noisy_columns] == [PER_ROW] * 3 + [ALL_ROWS]
+
+
 @pytest.mark.parametrize("name", ["City", "n", "two words", 'a"b'])
 def test_columns_keep_their_names(name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'

@@ -242,8 +242,8 @@ def test_no_row_of_people_passes_and_nothing_else_is_reached(text: str) -> None:
         ),
         (
             'WITH R0 AS (SELECT "SEX", COUNT(*) AS "N" FROM PEOPLE GROUP BY Sex) SELECT n FROM r0',
-            'WITH "R0_0" AS (SELECT "r0"."k0" AS "SEX", "r0"."m0" AS "N" FROM "r0") '
-            'SELECT "n" FROM "R0_0" AS "r0"',
+            'WITH "_discreet_with0" AS (SELECT "r0"."k0" AS "SEX", "r0"."m0" AS "N" FROM "r0") '
+            'SELECT "n" FROM "_discreet_with0" AS "r0"',
         ),
         (
             "WITH people AS (SELECT 1 AS age) SELECT age FROM people",
