@@ -7,6 +7,8 @@ so that its time grows with their number: it is measured on some, and on a tenth
 from __future__ import annotations
 
 import time
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from benchmarks.peers.environments import MULTI_FREQ_LDPY, PURE_LDP, Peer, Progr
 from discreet.core.randomness import Randomness
 from discreet.local import HadamardResponse, KaryResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from discreet.local.frequency_oracles import PureFrequencyOracle
-from discreet.local.report_formats import randomize_and_count
+from discreet.local.report_formats import BitFormat, ReportCounts
+from discreet.mechanisms.sampling import Integers
 
 PEERS = (PURE_LDP, MULTI_FREQ_LDPY)
 ABOUT = (
@@ -28,6 +31,7 @@ HEADINGS = ("oracle", "values", "discreet", *(peer.name for peer in PEERS), "fas
 MILLION = 1_000_000
 SAMPLED = {128: 20_000, 10_000: 2_000}
 LIMIT = 240
+WORDS_PER_BATCH = 1 << 22  # words of reports held in memory at a time
 REPETITIONS = 20
 ORACLES: tuple[tuple[str, type[PureFrequencyOracle], int, int, str], ...] = (
     ("k-RR", KaryResponse, 128, MILLION, "15×"),
@@ -65,7 +69,7 @@ def notes() -> list[str]:
         truth = np.arange(MILLION // 10) % values
         shares = np.bincount(truth, minlength=values) / truth.size
         for _ in range(REPETITIONS):
-            raw = operator.estimate_raw_shares(randomize_and_count(operator, truth, Randomness()))
+            raw = operator.estimate_raw_shares(_randomize_and_count(operator, truth))
             measured.append(truth.size * float(np.mean((raw - shares) ** 2)))
         error = np.std(measured, ddof=1) / np.sqrt(REPETITIONS)
         stated = operator.variance(1 / values, 1)
@@ -75,13 +79,21 @@ def notes() -> list[str]:
 
 def _ours(kind: type[PureFrequencyOracle], values: int, clients: int) -> float:
     operator, truth = kind.for_epsilon(1, values), np.arange(clients) % values
-    operator.estimate(randomize_and_count(operator, truth[:10], Randomness()))
+    operator.estimate(_randomize_and_count(operator, truth[:10]))
     times = []
     for _ in range(3):
         start = time.process_time()
-        operator.estimate(randomize_and_count(operator, truth, Randomness()))
+        operator.estimate(_randomize_and_count(operator, truth))
         times.append(time.process_time() - start)
     return sorted(times)[1] * MILLION / clients
+
+
+def _randomize_and_count(operator: PureFrequencyOracle, truth: Integers) -> ReportCounts:
+    """Randomize and count in batches of clients, so that the reports are never all in memory."""
+    form = operator.report_format
+    size = WORDS_PER_BATCH // (form.word_count if isinstance(form, BitFormat) else 1)
+    batches = (truth[start : start + size] for start in range(0, truth.size, size))
+    return reduce(add, (form.count(operator.randomize(batch, Randomness())) for batch in batches))
 
 
 def _theirs(peer: Peer, problem: str, progress: Progress) -> dict[tuple[str, int], float | str]:

@@ -31,6 +31,7 @@ from benchmarks import (
     noise,
     serve,
     speed,
+    store,
     synthesis,
     synthesis_peers,
     synthesis_tables,
@@ -107,6 +108,7 @@ SECTIONS = {
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "check": Section(title="The check of a table", headings=FIGURES, measure=_plain(check.rows)),
     "serve": Section(title="The PostgreSQL listener", headings=FIGURES, measure=_plain(serve.rows)),
+    "store": Section(title="Answers from the store", headings=FIGURES, measure=_plain(store.rows)),
     "sessions": Section(
         title="Exploration sessions",
         headings=exploration.HEADINGS,

@@ -35,7 +35,7 @@ COUNT = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex"
 def rows() -> list[tuple[str, str, str]]:
     with (
         tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder,
-        _served(Path(folder)) as (port, curators),
+        served(Path(folder)) as (port, curators),
     ):
         password = {"host": "127.0.0.1", "port": port, "user": "analyst", "password": PASSWORD}
         with psycopg.connect(**password, autocommit=True, prepare_threshold=None) as line:  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def _accept(curators: Curators) -> Curators:
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
+def served(folder: Path) -> Iterator[tuple[int, Curators]]:
     people = {
         "age": [20 + i % 60 for i in range(PEOPLE)],
         "sex": ["f" if i % 2 else "m" for i in range(PEOPLE)],

@@ -6,6 +6,7 @@ python examples/publish_a_table.py
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 from discreet import anonymize, write_sample_data
@@ -14,7 +15,7 @@ from discreet.models import EntropyDiversity
 
 def main() -> None:
     policy = write_sample_data("sample")  # 20,000 made-up patients
-    models = [EntropyDiversity(column="disease", l=2)]
+    models = [EntropyDiversity(column="disease", l=Fraction(2))]
     release = anonymize(policy, "hospital", k=5, models=models, suppress="2%")
 
     for place, name in enumerate(release.source.quasi):

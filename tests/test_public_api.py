@@ -489,7 +489,9 @@ def test_a_stream_an_anonymizer_and_a_belief_show_what_was_asked_for(folder: Pat
         html = stream._repr_html_()
         assert "Stream over census" in html
         assert stream.sentence in html
-        assert "9" in html
+        assert "0 of 9 asked" in html
+        stream.ask("SELECT COUNT(*) FROM census WHERE sex = 'Female'")
+        assert "1 of 9 asked" in stream._repr_html_()
         belief = curator.budget.belief
         assert f"{100 * belief.prior:g}%" in belief._repr_html_()
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.entries import Entry, EntryState, StoredAnswer
-from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger import LONGEST_WAIT, Ledger
+from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.errors import AlreadyRunningError, BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
@@ -53,8 +54,8 @@ def holder(place: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def reserve_or_replay(ledger: Ledger, **options: float) -> Entry | StoredAnswer:
-    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **options)
+def reserve_or_replay(ledger: Ledger, *, timeout: float = LONGEST_WAIT) -> Entry | StoredAnswer:
+    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), timeout=timeout)
 
 
 def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) -> None:
@@ -98,6 +99,37 @@ def test_another_analyst_and_another_question_wait_for_nobody(place: str) -> Non
         assert isinstance(ledger.reserve_or_replay("bob", "key", SQL, pure(PRICE), timeout=0), Entry)
         assert isinstance(ledger.reserve_or_replay("alice", "other", SQL, pure(PRICE), timeout=0), Entry)
         assert ledger.get_total_spent() == pure(3 * PRICE)
+
+
+def test_analysts_who_share_answers_wait_for_each_other(place: str) -> None:
+    with Ledger(place, PROMISE, analysts=HALVES) as ledger, Ledger(place, PROMISE) as other:
+        ledger.share_answers()
+        assert (ledger.shares_answers, other.shares_answers) == (True, True)
+
+        def ask_as_bob(timeout: float = LONGEST_WAIT) -> Entry | StoredAnswer:
+            return other.reserve_or_replay("bob", "key", SQL, pure(PRICE), is_shared=True, timeout=timeout)
+
+        entry = reserve_or_replay(ledger)
+        assert isinstance(entry, Entry)
+        with pytest.raises(AlreadyRunningError):
+            ask_as_bob(timeout=0)
+        one, two = (MeasurementIndex(each, name, True) for each, name in ((ledger, "alice"), (other, "bob")))
+        one.announce(entry, ["count"])
+        assert two.find(["count"]) == []
+        ledger.settle(entry, b"48843")
+        told = ask_as_bob()
+        assert isinstance(told, StoredAnswer)
+        assert (told.answer, told.entry.number) == (b"48843", entry.id)
+        assert two.find(["count"]) == [("count", entry.id)]
+        assert MeasurementIndex(other, "bob").find(["count"]) == []
+        two.note_shown(entry.id, "some cells")
+        assert one.list_shown(entry.id) == ["some cells"]
+        own = other.reserve("bob", "own", SQL, pure(PRICE))
+        assert (own.id, own.number) == (2, 2)
+        for each in (ledger, other):
+            assert each.describe_belief(analyst="bob") == each.describe_belief()
+            assert each.compute_belief_history(analyst="bob") == each.compute_belief_history()
+        other.verify()
 
 
 def test_whoever_does_not_wait_for_ever_is_told_and_charged_nothing(place: str) -> None:

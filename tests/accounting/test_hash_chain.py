@@ -45,7 +45,7 @@ def ledger_place(place: str) -> str:
             analyst = ("alice", "bob")[number % 2]
             ledger.settle(ledger.reserve(analyst, f"key {number}", SQL, pure(Fraction(1, 100))), b"5")
         ledger.record_release("adult-k5", "a 5-anonymous table")
-        ledger.fault(ledger.reserve("bob", "key 5", SQL, pure(Fraction(1, 100))), "20240229-7f3a")
+        ledger.record_fault(ledger.reserve("bob", "key 5", SQL, pure(Fraction(1, 100))), "20240229-7f3a")
         ledger.clear_suspension("bob")
         ledger.verify()
     return place

@@ -322,7 +322,7 @@ def test_an_analyst_cannot_see_what_others_have_asked() -> None:
             if bob_asks:
                 entry = ledger.reserve("bob", "key", SQL, pure(0.8))
                 ledger.settle(entry, b"from bob")
-                ledger.fault(ledger.reserve("bob", "other", SQL, pure(0.01)), "1")
+                ledger.record_fault(ledger.reserve("bob", "other", SQL, pure(0.01)), "1")
             seen: list[object] = [
                 ledger.find_stored_answer("alice", "key"),
                 ledger.get_remaining_budget("alice"),
@@ -433,7 +433,7 @@ def test_every_outcome_keeps_the_charge(place: str) -> None:
         entries = [ledger.reserve("alice", f"key {i}", SQL, pure(Fraction(1, 10))) for i in range(3)]
         assert [each.state for each in entries] == [EntryState.RESERVED] * 3
         assert ledger.settle(entries[0], b"5", {"columns": ["n"]}).state is EntryState.SETTLED
-        assert ledger.fault(entries[1], "20240229-7f3a").state is EntryState.FAULTED
+        assert ledger.record_fault(entries[1], "20240229-7f3a").state is EntryState.FAULTED
         assert ledger.get_total_spent("alice") == ledger.get_total_spent() == pure(Fraction(3, 10))
         assert [each.state for each in ledger.list_entries()] == [
             EntryState.SETTLED,
@@ -473,7 +473,7 @@ def test_a_fault_suspends_that_analyst_until_cleared(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         settled = ledger.reserve("alice", "old", SQL, pure(0.1))
         ledger.settle(settled, b"5")
-        ledger.fault(ledger.reserve("alice", "key", SQL, pure(0.1)), "20240229-7f3a")
+        ledger.record_fault(ledger.reserve("alice", "key", SQL, pure(0.1)), "20240229-7f3a")
         with pytest.raises(RequestError, match="alice is suspended since incident 20240229-7f3a") as refused:
             ledger.reserve("alice", "next", SQL, pure(0.1))
         assert refused.value.exit_code == 2
@@ -495,7 +495,7 @@ def test_an_entry_ends_once() -> None:
         with pytest.raises(RequestError, match="settle: entry 1 is settled already"):
             ledger.settle(entry, b"6")
         with pytest.raises(RequestError, match="fault: entry 1 is settled already"):
-            ledger.fault(entry, "1")
+            ledger.record_fault(entry, "1")
         assert is_accepted(ledger, "alice", pure(0.1))
 
 
@@ -771,7 +771,7 @@ def test_the_file_holds_what_it_was_given_and_nothing_else(tmp_path: Path) -> No
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
         entry = ledger.reserve("alice", "key", SQL, pure(Fraction(1, 2)))
         refusals: list[Callable[[], object]] = [
-            lambda: ledger.fault(entry, leaked),
+            lambda: ledger.record_fault(entry, leaked),
             lambda: ledger.settle(entry, b"5", {"rows": {leaked}}),
             lambda: ledger.settle(entry, leaked),  # type: ignore[arg-type]
             lambda: ledger.record_release("name", "description", {"rows": {leaked}}),

@@ -43,7 +43,7 @@ def test_no_evidence_gives_no_loss(hits: int, others: int) -> None:
     ("hits", "others", "trials", "miss"), [(-1, 0, 10, 0.1), (11, 0, 10, 0.1), (1, 1, 0, 0.1), (1, 1, 10, 0)]
 )
 def test_impossible_counts_are_refused(hits: int, others: int, trials: int, miss: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^epsilon_lower_bound: `"):
+    with pytest.raises(InvalidParameterError, match=r"^compute_epsilon_lower_bound: `"):
         compute_epsilon_lower_bound(hits, others, trials, error_rate=miss)
 
 

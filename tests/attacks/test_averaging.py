@@ -89,5 +89,7 @@ def test_noise_that_is_too_small_is_caught() -> None:
     ],
 )
 def test_parameters_out_of_range_are_named(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(InvalidParameterError, match=rf"^expected_posterior: `{named}=` must be .*; got "):
+    with pytest.raises(
+        InvalidParameterError, match=rf"^compute_expected_posterior: `{named}=` must be .*; got "
+    ):
         compute_expected_posterior(NOISE, **({"prior": PRIOR, "answers": 1} | wrong))

@@ -88,7 +88,7 @@ def test_reports_are_counted_alike_wherever_they_stand(server: Server) -> None:
         operator, _ = load_operator(Path(f"{name}.yaml"))
         at_hand = operator.report_format.count(operator.report_format.from_arrow(table))
         with open_table_engine(address(server), "reports", there[name]) as engine:
-            counted = count_stored_reports(operator, engine, "reports")
+            counted = count_stored_reports(operator.report_format, engine, "reports")
         assert counted.clients == at_hand.clients == 300
         assert (counted.cells == at_hand.cells).all(), name
 

@@ -16,6 +16,7 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
+from discreet.http.csrf import CSRF_HEADER
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, slowed
@@ -229,6 +230,48 @@ def test_a_dummy_never_runs_out_of_budget_and_is_refused_what_the_policy_refuses
             assert client.post("/api/dummy", json={"sql": COUNT, "epsilon": 1}).status_code == 200
         assert client.post("/api/dummy", json={"sql": "SELECT town FROM people"}).status_code == 400
         assert client.get("/api/ledger").json()["spent"] == 0
+
+
+def test_what_was_released_is_free_and_the_request_says_whether_it_is_used(server: Server) -> None:
+    with server.client() as client:
+
+        def ask(**fields: object) -> tuple[object, ...]:
+            found = client.post("/api/ask", json={"sql": COUNT, **fields}).json()
+            return found["epsilon"], found["entries"]
+
+        refused = client.post("/api/ask", json={"sql": COUNT, "free": True})
+        assert (refused.status_code, refused.json()["code"], server.charges()) == (400, "refused", 0)
+        assert ask(epsilon=0.05) == (0.05, [1])
+        assert ask(epsilon=0.04) == (0, [1])
+        (free, paid) = client.post("/api/plan", json={"sql": COUNT, "epsilon": 0.06}).json()["offers"]
+        assert (free["epsilon"], free["entries"], paid["epsilon"], paid["entries"]) == (0, [1], 0.06, [1])
+        assert free["error95"] > paid["error95"]
+        assert ask(epsilon=0.04, fresh=True) == (0.04, [2])
+        assert ask(epsilon=0.06) == (0.06, [1, 2, 3])
+        assert ask(free=True) == (0, [1, 2, 3])
+    assert server.charges() == 3
+
+
+def test_the_console_shows_entries_and_pays_for_a_fresh_answer_once(server: Server) -> None:
+    with server.client() as client:
+
+        def submit(do: str, amount: str, released: str = "") -> str:
+            fields = {"sql": COUNT, "way": "epsilon", "amount": amount, "released": released, "do": do}
+            return client.post("/ask", data=fields | {"csrf": client.headers[CSRF_HEADER]}).text
+
+        assert "is not free" in submit("ask", "0.05", "free")
+        assert "epsilon 0.05 (entry 1)" in submit("ask", "0.05")
+        assert "nothing: everything that it needs was released before (entry 1)" in submit("plan", "0.04")
+        offered = submit("plan", "0.06")
+        assert "combined with what was released before (entry 1)" in offered
+        assert "<dt>or free</dt><dd>n ± 60 (entry 1)</dd>" in offered
+        again = submit("ask", "0.04", "fresh")
+        assert "epsilon 0.04 (entry 2)" in again
+        assert '<option value="fresh" selected>' not in again
+        submit("csv", "0.04", "fresh")
+        assert server.charges() == 2
+        assert "released before (entries 1, 2)" in submit("ask", "0.04", "free")
+    assert server.charges() == 2
 
 
 def test_both_listeners_ask_the_same_curator(server: Server) -> None:

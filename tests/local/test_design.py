@@ -34,7 +34,7 @@ from discreet.local import (
 from discreet.local.design import design_baskets, design_frequencies, design_mean, require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.local.report_formats import count_stored_reports, randomize_and_count
+from discreet.local.report_formats import count_stored_reports
 from tests.conformance.test_operators import EXAMPLES
 
 PROMISE = Promise(0.01, 0.05)
@@ -228,20 +228,8 @@ def test_many_bits_are_counted_in_several_statements(random: Randomness, tmp_pat
     pq.write_table(operator.report_format.to_arrow(reports), tmp_path / "reports.parquet")
     assert len(operator.report_format.build_count_queries("reports")) == 3
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        counts = count_stored_reports(operator, engine, "reports")
+        counts = count_stored_reports(operator.report_format, engine, "reports")
     assert np.array_equal(counts.cells, operator.report_format.count(reports).cells)
-
-
-def test_collecting_in_parts_counts_every_client(random: Randomness) -> None:
-    operator = KaryResponse.for_epsilon(1, 10)
-    for threads in (1, 3):
-        counts = randomize_and_count(operator, np.arange(1001) % 10, random, threads=threads)
-        assert counts.clients == counts.cells.sum() == 1001
-
-
-def test_collecting_from_nobody_is_refused(random: Randomness) -> None:
-    with pytest.raises(InvalidParameterError, match="at least one client"):
-        randomize_and_count(KaryResponse.for_epsilon(1, 10), np.zeros(0, np.int64), random)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,8 @@ from discreet.local import (
     SubsetSelection,
     UnaryEncoding,
 )
+from discreet.local.estimates import FrequencyOracle
 from discreet.local.frequency_oracles import PureFrequencyOracle
-from discreet.local.operator import FrequencyOracle
-from discreet.local.report_formats import randomize_and_count
 
 SURELY = 6.1
 CLIENTS = 512
@@ -104,14 +103,14 @@ def test_twenty_large_collections_agree_with_the_law_value_by_value(
     # the chance to be further off is below twice that of a binomial, by Hoeffding's inequality for sums
     reach = math.sqrt(math.log(2 * 2560 / 1e-9) / 2 / clients)
     for _ in range(20):
-        counts = randomize_and_count(operator, truth, random)
+        counts = operator.report_format.count(operator.randomize(truth, random))
         assert np.abs(operator.count_supports(counts) / clients - expected).max() < reach
 
 
 def test_many_values_are_collected_in_little_memory_and_the_law_holds(random: Randomness) -> None:
     operator = UnaryEncoding.for_epsilon(1, 10_000)
     truth = np.arange(2000) % 3
-    counts = randomize_and_count(operator, truth, random, threads=2)
+    counts = operator.report_format.count(operator.randomize(truth, random))
     found = operator.estimate(counts)
     assert counts.clients == 2000
     low, high = found.intervals(1 - 1e-9 / 10_000)

@@ -11,16 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.linear_combinations import LinearCombination
 from discreet.mechanisms.noise_laws import NoiseLaw
 from discreet.mechanisms.sampling import sample_discrete_laplace
 from discreet.mechanisms.simultaneous_bounds import (
-    bound_by_box,
     find_cell_half_widths,
-    find_joint_half_widths,
     find_simultaneous_half_width,
 )
-from tests.mechanisms.noise_sums import BETAS, LAPLACE, LAWS, NARROW_LAWS, TWICE, list_masses, sum_inside
+from tests.mechanisms.noise_sums import BETAS, LAPLACE, LAWS, NARROW_LAWS, list_masses, sum_inside
 from tests.statistical import acceptance
 
 TRIALS = 4_000
@@ -67,20 +64,3 @@ def test_selected_rows_are_covered_where_single_intervals_are_not(random: Random
     assert covered >= least
     assert covered <= acceptance(0.97, TRIALS)[1]
     assert twin == 0
-
-
-def test_a_later_statement_about_one_row_uses_the_interval_of_all() -> None:
-    one = LinearCombination.from_weights([(LAPLACE, 1)])
-    assert bound_by_box(one, {LAPLACE: 656}, 0.05) == 189
-    three = LinearCombination.from_equal_cells(LAPLACE, 3)
-    assert (
-        bound_by_box(three, {LAPLACE: 656, TWICE: 1}, 0.05)
-        == 3 * find_cell_half_widths({LAPLACE: 656, TWICE: 1}, 0.05)[LAPLACE]
-    )
-
-
-def test_outputs_that_share_noises_divide_the_error() -> None:
-    total, part = (LinearCombination.from_equal_cells(LAPLACE, m) for m in (12, 3))
-    widths = find_joint_half_widths([total, part], 0.05)
-    assert widths[0] >= total.half_width(0.025)
-    assert widths[1] == part.half_width(0.025)

@@ -268,6 +268,38 @@ def test_an_error_is_chosen_instead_of_a_cost(server: Served, connection: psycop
     assert float(entry.guarantee.epsilon) == pytest.approx(3 / 50, rel=0.05)
 
 
+def test_what_was_released_is_free_and_settings_say_whether_it_is_used(
+    server: Served, connection: psycopg.Connection
+) -> None:
+    connection.autocommit, said = True, list[str]()
+    connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+
+    def ask(setting: str, sql: str = BY_SEX) -> str:
+        said.clear()
+        connection.execute(f"SET {setting}")
+        connection.execute(sql)
+        return next(each for each in said if each.startswith("cost: "))
+
+    connection.execute("SET discreet.free = on")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="never released") as refusal:
+        connection.execute(BY_SEX)
+    assert "Without discreet.free" in (refusal.value.diag.message_hint or "")
+    connection.execute("SET discreet.free = off")
+    assert server.charges() == 0
+    assert ask("discreet.epsilon = 0.05") == "cost: epsilon 0.05 (entry 1)"
+    known = "cost: nothing: everything that it needs was released before"
+    assert ask("discreet.epsilon = 0.04", f"{BY_SEX} LIMIT 1") == f"{known} (entry 1)"
+    assert ask("discreet.fresh = on") == "cost: epsilon 0.04 (entry 2)"
+    assert ask("discreet.fresh = off").startswith(known)
+    assert ask("discreet.epsilon = 0.06") == (
+        "cost: epsilon 0.06 (entry 3); the rest was released before (entries 1, 2)"
+    )
+    assert ask("discreet.free = on") == f"{known} (entries 1, 2, 3)"
+    with pytest.raises(psycopg.Error, match="exclude each other"):
+        ask("discreet.fresh = on")
+    assert server.charges() == 3
+
+
 @pytest.mark.parametrize(
     ("setting", "sql", "hint"),
     [

@@ -108,6 +108,9 @@ WOMEN = "SELECT city, COUNT(*) AS n FROM people WHERE sex = 'f' GROUP BY city"
 MEN = "SELECT city, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY city"
 RICH = "COUNT(*) FILTER (WHERE spend > 10)"
 OLDER = "SUM(CASE WHEN age > 40 THEN 1 ELSE 0 END)"
+DIFFERENCE = f"SELECT a.city, a.n - b.n AS d FROM ({WOMEN}) AS a JOIN ({MEN}) AS b ON a.city = b.city"
+PERCENT = f"SELECT city, 100.0 * n / SUM(n) OVER () AS p FROM ({BY_CITY}) AS t"
+BY_KEY = "CASE WHEN sex = 'f' THEN COUNT(*) ELSE 2 * COUNT(*) END"
 THREE = "COUNT(*) AS n, SUM(spend) AS s, AVG(spend) AS a"
 
 PLAIN = (
@@ -151,7 +154,13 @@ SELECTED = (
         "SELECT city, COUNT(*) AS n, SUM(spend) AS s FROM people GROUP BY city",
         "city",
     ),
+    _selected("top percentages", f"{PERCENT} ORDER BY p DESC LIMIT 3", PERCENT, "city"),
+    _selected("joined and selected", f"{DIFFERENCE} WHERE a.n > b.n", DIFFERENCE, "city"),
     _plain("largest group", f"SELECT MAX(n) AS most FROM ({BY_DAY}) AS t"),
+    _plain("smallest group", f"SELECT MIN(n) AS least FROM ({BY_DAY}) AS t"),
+    _plain(
+        "largest of each group", f"SELECT sex, MAX(n) AS most FROM ({BY_CITY_SEX}) AS t GROUP BY sex", "sex"
+    ),
 )
 
 WINDOWED = (
@@ -163,7 +172,19 @@ WINDOWED = (
         f"FROM ({BY_DAY}) AS t",
         "day",
     ),
-    _plain("percent of total", f"SELECT city, 100.0 * n / SUM(n) OVER () AS p FROM ({BY_CITY}) AS t", "city"),
+    _plain(
+        "change over two",
+        f"SELECT month, n - LAG(n, 2) OVER (ORDER BY month) AS d FROM ({BY_MONTH}) AS t",
+        "month",
+    ),
+    _plain("deviation from the mean", f"SELECT city, n - AVG(n) OVER () AS d FROM ({BY_CITY}) AS t", "city"),
+    _plain("percent of total", PERCENT, "city"),
+    _plain("rounded percentage", f"SELECT city, ROUND(p, 1) AS p FROM ({PERCENT}) AS u", "city"),
+    _plain(
+        "running share",
+        f"SELECT city, 1.0 * SUM(n) OVER (ORDER BY city) / SUM(n) OVER () AS r FROM ({BY_CITY}) AS t",
+        "city",
+    ),
     _plain(
         "percent within",
         f"SELECT city, sex, 100.0 * n / SUM(n) OVER (PARTITION BY sex) AS p FROM ({BY_CITY_SEX}) AS t",
@@ -190,9 +211,26 @@ RATIOS = (
         f"SELECT month, 1.0 * n / LAG(n) OVER (ORDER BY month) AS r FROM ({BY_MONTH}) AS t",
         "month",
     ),
+    _plain(
+        "relative change",
+        "SELECT month, 100.0 * (n - LAG(n) OVER (ORDER BY month)) / LAG(n) OVER (ORDER BY month) AS p "
+        f"FROM ({BY_MONTH}) AS t",
+        "month",
+    ),
 )
 
 ROLLED_UP = (
+    _plain(
+        "pivot by case",
+        "SELECT city, SUM(CASE WHEN sex = 'f' THEN n ELSE 0 END) AS f "
+        f"FROM ({BY_CITY_SEX}) AS t GROUP BY city",
+        "city",
+    ),
+    _plain(
+        "pivot by filter",
+        f"SELECT city, SUM(n) FILTER (WHERE sex = 'f') AS f FROM ({BY_CITY_SEX}) AS t GROUP BY city",
+        "city",
+    ),
     _plain("total of an answer", f"SELECT SUM(n) AS n FROM ({BY_CITY_SEX}) AS t"),
     _plain("coarser by sex", f"SELECT sex, SUM(n) AS n FROM ({BY_CITY_SEX}) AS t GROUP BY sex", "sex"),
     _plain("mean of groups", f"SELECT AVG(n) AS a FROM ({BY_CITY}) AS t"),
@@ -222,11 +260,7 @@ COMBINED = (
         "who",
         "city",
     ),
-    _plain(
-        "difference of joined answers",
-        f"SELECT a.city, a.n - b.n AS d FROM ({WOMEN}) AS a JOIN ({MEN}) AS b ON a.city = b.city",
-        "city",
-    ),
+    _plain("difference of joined answers", DIFFERENCE, "city"),
     _plain(
         "ratio of joined answers",
         f"SELECT a.city, 1.0 * a.n / b.n AS r FROM ({WOMEN}) AS a JOIN ({MEN}) AS b ON a.city = b.city",
@@ -243,6 +277,7 @@ FUNCTIONS = (
     _plain("square root", f"SELECT city, SQRT(n) AS r FROM ({BY_CITY}) AS t", "city"),
     _plain("logarithm", f"SELECT city, LN(n) AS l FROM ({BY_CITY}) AS t", "city"),
     _plain("logarithm of a ratio", f"SELECT LN(1.0 * {RICH} / COUNT(*)) AS l FROM people"),
+    _plain("case over an aggregate", f"SELECT sex, {BY_KEY} AS x FROM people GROUP BY sex", "sex"),
     _plain("linear", f"SELECT city, 2 * n + 1 AS x FROM ({BY_CITY}) AS t", "city"),
     _plain("two measures", f"SELECT city, COUNT(*) - 2 * {RICH} AS x FROM people GROUP BY city", "city"),
 )

@@ -136,7 +136,7 @@ def test_beliefs_are_audited_at_all_that_the_promise_allows(
     words = ("audit", "SELECT SUM(age) FROM people", "-p", str(policy), "--posterior", "--runs", "500")
     assert discreet(*words, "--confidence", "99.9999999%") == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "gave the truth a belief of 1%, had a new one. Above 5% ended 0% of them; allowed is none." in told
+    assert "ended above 5% in 0% of the runs; allowed is none." in told
     assert "0 of 1,000 attackers ended above 5%; the highest belief was " in told
     assert discreet(*words, "--confidence", "99.9999999%", "--json") == 0
     found = json.loads(capsys.readouterr().out)

@@ -116,7 +116,7 @@ def test_what_was_mined_is_shown_with_how_sure_it_is(capsys: pytest.CaptureFixtu
     told = " ".join(capsys.readouterr().out.split())
     assert "bread, butter" in told
     assert "butter bread" in told
-    assert "none of them has a chance of at most 5%" in told
+    assert "The chance that any itemset listed is wrong is at most 5%" in told
     assert mine("--support", "99%") == 0
     assert "No itemset is in 99% of the baskets beyond doubt." in capsys.readouterr().out
 

@@ -34,6 +34,8 @@ KNOWN = {shape.name: shape for shape in SHAPES}
 WITHOUT_INTERVALS: tuple[str, ...] = ()
 WIDE = {
     ("standard deviation", "d"): "its interval is the range over a box of three primitives",
+    ("smallest group", "least"): "its interval is the range over a box, of which only one side can be missed",
+    ("largest of each group", "most"): "the same, of all groups together",
 }
 """Columns that may be covered more often than HIGHEST, and why."""
 

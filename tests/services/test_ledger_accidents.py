@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.privacy_unit import overlap
+from discreet.accounting.privacy_unit import can_overlap
 from discreet.core.errors import BudgetError, RequestError
 from discreet.services.curator import Curator
 from tests.services.test_promise import discreet
@@ -363,9 +363,9 @@ def test_a_release_after_a_restoration_without_marks_is_not_forgotten(folder: Pa
 
 
 def test_a_table_of_a_database_is_the_same_in_other_letters() -> None:
-    assert overlap("/shop.duckdb#visits", "/shop.duckdb#Visits")
-    assert overlap("/shop.duckdb#visits", "/shop.duckdb#main.visits")
-    assert not overlap("/shop.duckdb#one.visits", "/shop.duckdb#two.visits")
+    assert can_overlap("/shop.duckdb#visits", "/shop.duckdb#Visits")
+    assert can_overlap("/shop.duckdb#visits", "/shop.duckdb#main.visits")
+    assert not can_overlap("/shop.duckdb#one.visits", "/shop.duckdb#two.visits")
 
 
 def test_bounds_on_rows_and_new_tables_are_no_other_unit(folder: Path) -> None:

@@ -45,7 +45,9 @@ def fill(folder: Path) -> None:
     with Ledger(folder / "ledger.db", Promise(0.01, 0.05), analysts=SHARES) as ledger:
         ledger.settle(ledger.reserve("alice", "1", LONG, PureDP(epsilon=Fraction(1, 2))), b"secret answer")
         ledger.reserve("alice", "2", "SELECT 2", PureDP(epsilon=Fraction(1, 4)))
-        ledger.fault(ledger.reserve("bob", "3", "SELECT 3", PureDP(epsilon=Fraction(1, 8))), "20240229-7f3a")
+        ledger.record_fault(
+            ledger.reserve("bob", "3", "SELECT 3", PureDP(epsilon=Fraction(1, 8))), "20240229-7f3a"
+        )
 
 
 def told(capsys: Shown) -> str:

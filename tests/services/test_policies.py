@@ -605,3 +605,19 @@ def test_people_are_found_through_a_link(tmp_path: Path) -> None:
     policy = load_policy(tmp_path / "privacy.yaml")
     assert policy.tables["rx"].person_link == "visit"
     assert policy.find_person_table("rx") == "visits"
+
+
+@pytest.mark.parametrize(
+    "name", ["visits.csv", "visits.csv.gz", "visits.parquet", "visits.xlsx", "shop.duckdb"]
+)
+def test_data_in_place_of_a_policy_is_called_data(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"age,sex\n1,\xff\n")
+    with pytest.raises(RequestError, match=rf"{name} is data, not a policy") as refusal:
+        load_policy(tmp_path / name)
+    assert "discreet init" in refusal.value.hint
+
+
+def test_a_policy_may_be_a_text_file(tmp_path: Path) -> None:
+    (tmp_path / "policy.txt").write_text("- a\n")
+    with pytest.raises(RequestError, match="entries of the form NAME: VALUE"):
+        load_policy(tmp_path / "policy.txt")

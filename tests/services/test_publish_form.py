@@ -19,7 +19,7 @@ from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.core.column_entry import Role
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.http.console.publish_form import PublishForm, list_publishable_tables
+from discreet.http.console.publish_form import COLUMN_MODELS, PublishForm, list_publishable_tables
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.policies import load_policy
 from tests.services import patients
@@ -42,12 +42,12 @@ def test_models_are_those_of_the_fields(policy: Policy) -> None:
     made = chosen(
         policy,
         k="7",
-        l_column="disease",
-        l_kind="recursive",
-        l="3",
-        l_c="4",
-        t_column="disease",
-        t="0.3",
+        l_diversity_column="disease",
+        l_diversity_kind="recursive",
+        l_diversity_l="3",
+        l_diversity_c="4",
+        t_closeness_column="disease",
+        t_closeness_t="0.3",
         suppress="2%",
         posterior="20%",
     ).build_request(None)
@@ -102,7 +102,8 @@ def test_what_is_not_offered_is_refused(policy: Policy, fields: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    "fields", [{"k": "many"}, {"method": "private"}, {"l_column": "disease", "l_kind": "odd"}]
+    "fields",
+    [{"k": "many"}, {"method": "private"}, {"l_diversity_column": "disease", "l_diversity_kind": "odd"}],
 )
 def test_what_is_no_model_or_method_of_the_page_is_refused(policy: Policy, fields: dict[str, str]) -> None:
     with pytest.raises(RequestError, match=r"publish: "):
@@ -121,14 +122,17 @@ def test_every_field_that_frontends_share_has_an_input(policy: Policy) -> None:
     rows = [row for section in chosen(policy).sections for row in (*section.rows, *section.folded)]
     inputs = {each.name: each for row in rows for each in row}
     fields = set(AnonymizeFields.model_fields) - {"table", "epsilon", "delta", "analyst"}
-    assert fields - set(inputs) == {
-        "l_diversity",
-        "t_closeness",
-        "p_sensitive",
-        "delta_disclosure",
-        "beta_likeness",
-    }
-    assert {"l_column", "l_kind", "l", "l_c", "t_column", "p_column", "delta", "beta"} <= set(inputs)
+    assert fields - set(inputs) == fields & set(COLUMN_MODELS)
+    assert {
+        "l_diversity_column",
+        "l_diversity_kind",
+        "l_diversity_l",
+        "l_diversity_c",
+        "t_closeness_column",
+        "p_sensitive_column",
+        "delta_disclosure_delta",
+        "beta_likeness_beta",
+    } <= set(inputs)
     assert inputs["suppress"].label == "Suppress at most"
     assert inputs["method"].choices[0] == "generalize"
     assert "private" not in inputs["method"].choices
@@ -139,8 +143,8 @@ def test_fields_without_a_hand_written_input_reach_the_request(policy: Policy) -
         policy,
         k="3",
         risk="prosecutor:0.4",
-        p_column="disease",
-        p="2",
+        p_sensitive_column="disease",
+        p_sensitive_p="2",
         levels="age=1, zipcode=2",
         weights="age=2",
         sampling="1%",
@@ -168,3 +172,11 @@ def test_a_population_is_a_table_of_the_policy_and_never_a_file(policy: Policy, 
     with pytest.raises(RequestError, match=r"There is no table .*everybody"):
         _ = form.resolved_table
     assert chosen(policy, k_map="5", population="patients").resolved_table.population == "patients"
+
+
+def test_every_input_has_a_name_of_its_own(policy: Policy) -> None:
+    """Also of models whose parameters have the same letter: one input never asks for two models."""
+    rows = [row for section in chosen(policy).sections for row in (*section.rows, *section.folded)]
+    names = [each.name for row in rows for each in row]
+    assert len(names) == len(set(names))
+    assert {f"{name}_column" for name in set(COLUMN_MODELS) & set(AnonymizeFields.model_fields)} <= set(names)

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.accounting.privacy_unit import PrivacyUnit, overlap
+from discreet.accounting.privacy_unit import PrivacyUnit, can_overlap
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.curator import Curator
@@ -180,7 +180,7 @@ def test_a_link_to_the_rows_of_an_earlier_question_is_the_same_table(folder: Pat
     ],
 )
 def test_overlap_of_patterns_and_names(one: str, other: str, shared: bool) -> None:
-    assert overlap(one, other) is overlap(other, one) is shared
+    assert can_overlap(one, other) is can_overlap(other, one) is shared
 
 
 def test_a_unit_without_links_is_recorded_as_before() -> None:

@@ -135,6 +135,21 @@ def test_rows_agree_with_counts_that_were_answered_before(
     assert all("epsilon" in each["guarantee"] for each in told["earlier"])
 
 
+def test_rows_agree_with_a_table_of_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "privacy.yaml").write_text(POLICY.replace("5%", "90%").replace("    rows: 4000\n", ""))
+    assert discreet("tabulate", "people", "--columns", "smoker", "--epsilon", "2", "--json") == 0
+    counts = {smoker: noisy for smoker, _, noisy in json.loads(capsys.readouterr().out)["rows"]}
+    assert discreet("tabulate", "people", "--columns", "age", "--epsilon", "0.1") == 0
+    capsys.readouterr()
+    words = ("--epsilon", "0.01", "--with", "all", "-o", "made.parquet", "--json")
+    assert discreet("synthesize", "people", *words) == 0
+    assert json.loads(capsys.readouterr().out)["earlier"] == [1]
+    made = pq.read_table(folder / "made.parquet").column("smoker").to_pylist()
+    assert all(abs(made.count(smoker) - counts[smoker]) <= 25 for smoker in ("yes", "no"))
+    assert discreet("synthesize", "people", "--epsilon", "0.01", "--with", "2", "-o", "other.csv") == 2
+    assert "entry 2 is not a table of counts" in " ".join(capsys.readouterr().err.split())
+
+
 def test_answers_that_are_no_counts_of_these_columns_are_refused_and_cost_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -150,17 +150,17 @@ def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixt
         (
             ("bayes", "people", "--target", "ill", "--epsilon", "1", "--depth", "3"),
             2,
-            "depth says nothing of",
+            "depth does not apply to",
         ),
         (
             ("forest", "people", "--target", "ill", "--epsilon", "1", "--criterion", "gini"),
             2,
-            "criterion says nothing of forest; it is an option of tree",
+            "criterion does not apply to forest; it is an option of tree",
         ),
         (
             ("regression", "people", "--target", "weight", "--epsilon", "1", "--criterion", "max"),
             2,
-            "criterion says nothing of regression",
+            "criterion does not apply to regression",
         ),
         (
             ("bayes", "people", "--target", "ill", "--epsilon", "1", "--selection", "laplace"),
@@ -170,7 +170,7 @@ def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixt
         (
             ("tree", "people", "--target", "ill", "--epsilon", "1", "--log", "smoker"),
             2,
-            "smoker is no number",
+            "log scale does not apply to smoker",
         ),
     ],
 )

@@ -228,24 +228,25 @@ def _compute_limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
     grown = math.expm1(promise.loss) / math.expm1(promise.epsilon)
     delta = leak * Fraction(promise.tail * -math.expm1(-promise.loss) / grown)
 
-    def total(rho: float) -> ZeroConcentratedDP:
+    def make_guarantee(rho: float) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=rho, delta=delta, relation=promise.secret)
 
-    def excess(log_rho: float) -> float:
+    def compute_excess(log_rho: float) -> float:
         return math.log(
-            tail_probability(total(math.exp(log_rho)).for_group(promise.group), promise.gamma) / promise.tail
+            tail_probability(make_guarantee(math.exp(log_rho)).for_group(promise.group), promise.gamma)
+            / promise.tail
         )
 
     low = high = math.log(promise.loss)
-    while excess(low) > 0:
+    while compute_excess(low) > 0:
         low -= 1
-    while excess(high) <= 0:
+    while compute_excess(high) <= 0:
         high += 1
-    rho = math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-10))
+    rho = math.exp(scipy.optimize.brentq(compute_excess, low, high, xtol=1e-10))
     # the root is approximate, so step down until the promise provably holds
-    while not promise.admits(total(rho)):
+    while not promise.admits(make_guarantee(rho)):
         rho *= 1 - 1e-9
-    return total(rho)
+    return make_guarantee(rho)
 
 
 def _scale_to_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from discreet.accounting.accountant import Accountant
@@ -76,6 +77,7 @@ class Entry:
 
     `guarantee` is that of the release; `charge` is its cost under the promise. `id` counts the entries of the
     ledger, `number` those of its analyst: an analyst sees only `number`, which reveals nothing about others.
+    Once analysts share answers, `number` is the `id`: an answer may come from entries of several of them.
     """
 
     id: int
@@ -130,6 +132,16 @@ class LedgerTransaction:
     def chain(self) -> HashChain:
         return self.accounts.chain
 
+    @cached_property
+    def shares_answers(self) -> bool:
+        """True once analysts have been answered from each other's entries, and ever after."""
+        return bool(self.chain.list_links(LinkKind.SHARING))
+
+    def record_sharing(self) -> None:
+        """Record, once, that analysts are answered from each other's entries from now on."""
+        if not self.chain.list_links(LinkKind.SHARING):
+            self.chain.append(LinkKind.SHARING, {"time": format_current_time()})
+
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
         """Charge a question, if there is budget, by a new entry that this process has reserved."""
         own, everything = (each.spend(charge) for each in self.accounts.check_budget(analyst, charge))
@@ -175,20 +187,30 @@ class LedgerTransaction:
         return self.parse_entry(row.values())
 
     def reserve_or_replay(
-        self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
+        self,
+        analyst: str,
+        question_key: str,
+        question: str,
+        guarantee: str,
+        charge: Cost,
+        *,
+        owner: str | None,
     ) -> Entry | StoredAnswer | None:
-        """Return the stored answer or a new reservation, or None while another process answers it."""
-        stored = self.find_stored_answer(analyst, question_key)
-        if stored is not None or self.is_being_answered(analyst, question_key):
+        """Return the stored answer or a new reservation, or None while another process answers it.
+
+        Answers to the `owner` are looked for, or those to all analysts if it is None.
+        """
+        stored = self.find_stored_answer(owner, question_key)
+        if stored is not None or self.is_being_answered(owner, question_key):
             return stored
         return self.reserve(analyst, question_key, question, guarantee, charge)
 
-    def is_being_answered(self, analyst: str, question_key: str) -> bool:
+    def is_being_answered(self, owner: str | None, question_key: str) -> bool:
         """Return whether a running process has reserved the same question, and may settle it."""
         found = self.rows.execute(
             "SELECT DISTINCT process FROM entry"
-            " WHERE analyst = :analyst AND question_key = :key AND state = 'reserved'",
-            {"analyst": analyst, "key": question_key},
+            f" WHERE {match_owner(owner)} AND question_key = :key AND state = 'reserved'",
+            {"owner": owner, "key": question_key},
         )
         return any(self.is_alive(process) for (process,) in found.fetchall())
 
@@ -230,12 +252,12 @@ class LedgerTransaction:
                 f"{verb}: entry {entry.number} is {stated}.", hint="Reserve, then settle once."
             )
 
-    def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
-        """Return the first settled answer to an analyst's question, or None."""
+    def find_stored_answer(self, owner: str | None, question_key: str) -> StoredAnswer | None:
+        """Return the first settled answer to a question of an analyst, or of any if `owner` is None."""
         row = self.rows.execute(
             f"SELECT answer, metadata, {ENTRY} FROM entry"
-            " WHERE analyst = :analyst AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
-            {"analyst": analyst, "key": question_key},
+            f" WHERE {match_owner(owner)} AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
+            {"owner": owner, "key": question_key},
         ).fetchone()
         return None if row is None else self._parse_stored_answer(row)
 
@@ -253,7 +275,7 @@ class LedgerTransaction:
         self.chain.append_outcome(entry.id)
         return self.get_entry(entry.id)
 
-    def fault(self, entry: Entry, incident: str) -> Entry:
+    def record_fault(self, entry: Entry, incident: str) -> Entry:
         self.require_reserved(entry, "fault")
         self.rows.execute(
             "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
@@ -288,7 +310,7 @@ class LedgerTransaction:
             state = EntryState.RESERVED if self.is_alive(process) else EntryState.ORPHANED
         return Entry(
             id=entry_id,
-            number=rest[1],
+            number=entry_id if self.shares_answers else rest[1],
             time=datetime.fromisoformat(time),
             analyst=analyst,
             question_key=key,
@@ -346,6 +368,11 @@ class LedgerTransaction:
         if process not in self.alive:
             self.alive[process] = self.storage.is_process_alive(self.rows, process)
         return self.alive[process]
+
+
+def match_owner(owner: str | None) -> str:
+    """Return a condition on the column analyst: one analyst, or, in words of the same index, any."""
+    return "analyst IN (SELECT analyst FROM account)" if owner is None else "analyst = :owner"
 
 
 def build_damaged_ledger_error() -> RequestError:

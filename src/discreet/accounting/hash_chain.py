@@ -83,6 +83,7 @@ class LinkKind(StrEnum):
     UNIT = "unit"
     ACCEPTANCE = "acceptance"
     SEPARATE = "separate"
+    SHARING = "sharing"
     BACKUP = "backup"
     MIGRATION = "migration"
     RESTORATION = "restoration"

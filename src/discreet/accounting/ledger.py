@@ -10,9 +10,11 @@ Reserve     In one transaction that holds the write lock: read the sums, decide,
             questions leave no trace.
 Outcome     Settled, faulted or orphaned (the process that reserved it is gone): the charge stays. A fault
             suspends the analyst until the custodian clears it.
-Repeat      An analyst's settled answer is replayed to the same analyst for free; never another's. A question
-            that the same analyst has reserved elsewhere, in another thread, process or server, waits until
-            it is settled; if that process is gone, it is charged anew.
+Repeat      An analyst's settled answer is replayed to the same analyst for free; never another's, unless
+            analysts share answers. A question that is reserved elsewhere, in another thread, process or
+            server, waits until it is settled; if that process is gone, it is charged anew.
+Sharing     Once analysts share answers, each may know all of them: every sentence on belief covers all, then
+            and ever after, and entries are numbered over the whole ledger. Each still pays from one share.
 Sums        Stored beside the entries, so that reserving takes constant time; `verify` compares them.
 Exceptions  Releases without differential privacy are recorded, and named wherever the ledger states the
             belief of an attacker: once there is one, no bound holds for everything ever released.
@@ -168,26 +170,27 @@ class Ledger(Closeable):
         question_text: str,
         guarantee: Guarantee,
         *,
+        is_shared: bool = False,
         timeout: float = LONGEST_WAIT,
     ) -> Entry | StoredAnswer:
         """Return the stored answer to a question, which is free, or a new reservation to settle.
 
-        While another thread or process answers the same question, wait up to `timeout` seconds; then raise
-        `AlreadyRunningError`.
+        The answer was to the same analyst, or to any if answers are shared. While another thread or process
+        answers the same question, wait up to `timeout` seconds; then raise `AlreadyRunningError`.
         """
         require_text(
             "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
         )
         stated, charge = self.price_guarantee(guarantee)
-        until = time.monotonic() + timeout
+        until, owner = time.monotonic() + timeout, None if is_shared else analyst
 
         def reserve(transaction: LedgerTransaction) -> Entry | StoredAnswer | None:
-            return transaction.reserve_or_replay(analyst, question_key, question_text, stated, charge)
+            return transaction.reserve_or_replay(
+                analyst, question_key, question_text, stated, charge, owner=owner
+            )
 
         while (reply := self.write_entry(reserve)) is None:
-            self.wait_until(
-                lambda transaction: not transaction.is_being_answered(analyst, question_key), until
-            )
+            self.wait_until(lambda transaction: not transaction.is_being_answered(owner, question_key), until)
         return reply
 
     def abandon(self, entry: Entry) -> None:
@@ -204,10 +207,10 @@ class Ledger(Closeable):
         text = mapping_to_json("settle.metadata", metadata or {})
         return self._finish_entry(entry, "settle", lambda each: each.settle(entry, answer, text))
 
-    def fault(self, entry: Entry, incident: str) -> Entry:
+    def record_fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
-        require_incident("fault", incident)
-        return self._finish_entry(entry, "fault", lambda each: each.fault(entry, incident))
+        require_incident("record_fault", incident)
+        return self._finish_entry(entry, "fault", lambda each: each.record_fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
@@ -286,9 +289,19 @@ class Ledger(Closeable):
             if newest is None or (newest.total, newest.releases) != (mark.total, mark.releases):
                 self.write_marks()
 
-    def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
-        """Return this analyst's stored answer to this question, which is free, or None."""
-        return self.read(lambda transaction: transaction.find_stored_answer(analyst, question_key))
+    def share_answers(self) -> None:
+        """Record, for good, that analysts are answered from each other's entries."""
+        if not self.shares_answers:
+            self.transact(lambda transaction: transaction.record_sharing())
+
+    @property
+    def shares_answers(self) -> bool:
+        """Return whether analysts have ever been answered from each other's entries."""
+        return self.read(lambda transaction: transaction.shares_answers)
+
+    def find_stored_answer(self, owner: str | None, question_key: str) -> StoredAnswer | None:
+        """Return the stored answer to a question of an analyst, or of any; None if there is none."""
+        return self.read(lambda transaction: transaction.find_stored_answer(owner, question_key))
 
     def list_entries(self, analyst: str | None = None) -> list[Entry]:
         """Return all entries, or those of one analyst, in order."""
@@ -315,6 +328,10 @@ class Ledger(Closeable):
         owner = EVERYBODY if analyst is None else analyst
         return self.read(lambda transaction: transaction.accounts.read_accountant(owner))
 
+    def get_known_accountant(self, analyst: str | None = None) -> Accountant:
+        """Return what was spent on answers that an analyst may know: all answers, if analysts share them."""
+        return self.read(lambda transaction: _read_known(transaction, analyst)[1])
+
     def get_total_spent(self, analyst: str | None = None) -> Cost:
         """Return the total cost so far, or that of one analyst."""
         return self.get_accountant(analyst).total_spent
@@ -330,33 +347,41 @@ class Ledger(Closeable):
         return self.read(lambda transaction: transaction.accounts.has_room_for(analyst, guarantee))
 
     def compute_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
-        """Return the belief of an attacker who sees every answer, or one analyst's.
+        """Return the belief of an attacker who sees every answer, or one analyst's if these are not shared.
 
         It does not account for the releases of `list_releases`.
         """
-        return self.get_accountant(analyst).compute_belief(prior)
+        return self.get_known_accountant(analyst).compute_belief(prior)
 
     def compute_belief_history(
         self, prior: Real | None = None, *, max_points: int = 500, analyst: str | None = None
     ) -> list[tuple[int, Belief]]:
         """Return the belief after growing numbers of entries, at `max_points` moments."""
         require_count("compute_belief_history", "max_points", max_points)
-        found = self.read(lambda transaction: transaction.accounts.sample_accountants(max_points, analyst))
+        found = self.read(
+            lambda each: each.accounts.sample_accountants(max_points, _read_known(each, analyst)[0])
+        )
         return [(moment.events, moment.compute_belief(prior)) for moment in found]
 
     def describe_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
         """Return a sentence on the current belief of an attacker.
 
-        With an `analyst`, it covers that analyst's answers, and reveals nothing about others.
+        With an `analyst`, it covers that analyst's answers, and reveals nothing about others, unless analysts
+        share answers: then it covers all.
         """
+        return self.state_belief(prior, analyst=analyst)[1]
+
+    def state_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> tuple[Belief, str]:
+        """Return the current belief of an attacker, and a sentence on it, from one snapshot."""
         with self._open_transaction() as transaction:
-            spent = transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+            scope, spent = _read_known(transaction, analyst)
             releases, separate = transaction.list_releases(), transaction.list_separate_ledgers()
-        return describe_ledger_belief(
+        belief = spent.compute_belief(prior)
+        return belief, describe_ledger_belief(
             self.promise,
-            spent.compute_belief(prior),
+            belief,
             releases,
-            analyst=analyst,
+            analyst=scope,
             separate=separate,
             is_session=self._is_session,
         )
@@ -443,3 +468,9 @@ class Ledger(Closeable):
         finished = self.transact(finish, after_data=True)
         self._reserved.discard(entry.id)
         return finished
+
+
+def _read_known(transaction: LedgerTransaction, analyst: str | None) -> tuple[str | None, Accountant]:
+    """Return whose answers an analyst may know, None for all, and what was spent on them."""
+    scope = None if analyst is None or transaction.shares_answers else analyst
+    return scope, transaction.accounts.read_accountant(EVERYBODY if scope is None else scope)

@@ -265,7 +265,7 @@ class LedgerFile:
         return make_ledger_error(self.place, what, hint)
 
     def _translate_errors(self, *, after_data: bool = False) -> AbstractContextManager[None]:
-        return translate_errors(self.place, sqlite3.Error, _explain, after_data=after_data)
+        return translate_errors(self.place, sqlite3.Error, _describe_sqlite_error, after_data=after_data)
 
 
 def _identify_file(path: str) -> tuple[int, int]:
@@ -277,7 +277,7 @@ def _identify_file(path: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _explain(error: sqlite3.Error) -> tuple[str, str]:
+def _describe_sqlite_error(error: sqlite3.Error) -> tuple[str, str]:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return REASONS.get(code, UNWRITABLE)
 

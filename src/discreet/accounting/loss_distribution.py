@@ -125,7 +125,7 @@ class LossDistribution:
         while furthest > interval * CELLS / 4:
             interval *= 2
         found = build_loss_law(guarantee, interval)
-        lowest, masses = _discretize(found.losses, found.masses, interval)
+        lowest, masses = _discretize_losses(found.losses, found.masses, interval)
         return cls(
             masses=masses,
             lowest=lowest,
@@ -175,7 +175,7 @@ class LossDistribution:
             other.interval,
             f"{self.interval} doubled or halved",
         )
-        start, masses, cut = _truncate_tails(np.maximum(_convolve(one.masses, two.masses), 0.0))
+        start, masses, cut = _truncate_tails(np.maximum(_convolve_laws(one.masses, two.masses), 0.0))
         rho = one.zcdp.rho + two.zcdp.rho
         delta = min(one.zcdp.delta + two.zcdp.delta, 1 - 2**-53)
         joined = replace(
@@ -230,7 +230,7 @@ class LossDistribution:
         return tuple(np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (self.masses, other))  # type: ignore[return-value]
 
 
-def _discretize(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floats]:
+def _discretize_losses(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floats]:
     """Split each mass between the grid points around its loss; both worlds keep their probability."""
     below = np.floor(losses / interval)
     up = np.clip(np.expm1(below * interval - losses) / math.expm1(-interval), 0.0, 1.0)
@@ -241,7 +241,7 @@ def _discretize(losses: Floats, masses: Floats, interval: float) -> tuple[int, F
     return lowest, np.asarray(split, dtype=np.float64)
 
 
-def _convolve(one: Floats, two: Floats) -> Floats:
+def _convolve_laws(one: Floats, two: Floats) -> Floats:
     """Return the law of the sum. (`scipy.signal` has this too, and takes a second to load.)"""
     size = one.size + two.size - 1
     fft = scipy.fft

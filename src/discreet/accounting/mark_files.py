@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.hash_chain import RunningSums
-from discreet.accounting.privacy_unit import overlap
+from discreet.accounting.privacy_unit import can_overlap
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.output_files import sync_path
 
@@ -169,7 +169,7 @@ class MarkFile:
 
     def _matches_source(self, relative: str) -> bool:
         other = os.path.normpath(os.path.join(self.path.parent, relative))
-        return any(overlap(other, each) for each in self.sources or ())
+        return any(can_overlap(other, each) for each in self.sources or ())
 
     def _load(self, *, is_locked: bool = False) -> dict[str, HighWaterMark]:
         try:
@@ -347,7 +347,9 @@ def _find_second(content: bytes) -> re.Match[bytes] | None:
 def _encode_slot(text: str, sequence: int, capacity: int) -> bytes:
     content = text.encode()
     stated = f"capacity {capacity} sequence {sequence} length {len(content)}"
-    return f"discreet mark {SLOT_FORMAT} {stated} sha256 {_hash(stated, content)}\n".encode() + content
+    return (
+        f"discreet mark {SLOT_FORMAT} {stated} sha256 {_hash_content(stated, content)}\n".encode() + content
+    )
 
 
 def _parse_slot(content: bytes, capacity: int) -> tuple[int, str] | None:
@@ -360,10 +362,10 @@ def _parse_slot(content: bytes, capacity: int) -> tuple[int, str] | None:
         raise NewerSlotsError("the file was written by a later version")
     text = content[header.end() : header.end() + length]
     stated = f"capacity {room} sequence {sequence} length {length}"
-    if room != capacity or _hash(stated, text).encode() != header[5]:
+    if room != capacity or _hash_content(stated, text).encode() != header[5]:
         return None
     return sequence, text.decode()
 
 
-def _hash(stated: str, content: bytes) -> str:
+def _hash_content(stated: str, content: bytes) -> str:
     return hashlib.sha256(f"{stated}\n".encode() + content).hexdigest()

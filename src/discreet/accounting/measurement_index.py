@@ -1,12 +1,12 @@
-"""The measurement index: which entries of the ledger released each measurement of an analyst.
+"""The measurement index: which entries of the ledger released each measurement for an analyst.
 
 Once        A measurement is charged at most once at a time: in the transaction that reserves it, the ledger
             looks for another entry that released it since the caller planned, or that is releasing it now in
             another thread, process or server.
 Index only  The released numbers are the answers of the entries. A row without a settled entry, left by a
             process that is gone, is ignored.
-Scope       One analyst: what others released is not found, since a free answer would show them that it was
-            asked.
+Scope       One analyst: what others released is not found, since a free answer would show that it was asked.
+            Where analysts share answers, all of them: what any of them measures is found, and waited for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from discreet.accounting.entries import Entry, EntryState, LedgerTransaction, StoredAnswer, require_text
+from discreet.accounting.entries import (
+    Entry,
+    EntryState,
+    LedgerTransaction,
+    StoredAnswer,
+    match_owner,
+    require_text,
+)
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
 from discreet.core.guarantees import Guarantee
 
@@ -36,10 +43,11 @@ class _Measuring:
 
 @dataclass(frozen=True)
 class MeasurementIndex:
-    """The measurements of one analyst in a ledger."""
+    """The measurements of one analyst in a ledger, or of all if they share answers."""
 
     ledger: Ledger
     analyst: str
+    is_shared: bool = False
 
     def find(self, identities: Collection[str]) -> list[tuple[str, int]]:
         """Return which of these measurements are released, each with the id of its entry, oldest first."""
@@ -75,43 +83,55 @@ class MeasurementIndex:
                     return None
             reserved = transaction.reserve(self.analyst, question_key, question_text, stated, charge)
             for identity in identities:
-                transaction.rows.execute(
-                    "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)",
-                    {"analyst": self.analyst, "identity": identity, "entry": reserved.id},
-                )
+                self._insert(transaction, identity, reserved.id)
             return reserved
 
         reply = self.ledger.write_entry(reserve)
         if reply is None:
-            self.ledger.wait_until(
-                lambda transaction: not self._is_under_way(transaction, identities),
-                time.monotonic() + timeout,
-            )
+            self.wait_for(identities, timeout=timeout)
         return reply
+
+    def wait_for(self, identities: Collection[str], *, timeout: float = LONGEST_WAIT) -> None:
+        """Wait while another thread or process releases one of these measurements."""
+        self.ledger.wait_until(
+            lambda transaction: not self._is_under_way(transaction, identities), time.monotonic() + timeout
+        )
+
+    def announce(self, entry: Entry, identities: Collection[str]) -> None:
+        """Note that an entry, which was reserved otherwise, will release measurements."""
+
+        def note(transaction: LedgerTransaction) -> None:
+            for identity in identities:
+                self._insert(transaction, identity, entry.id)
+
+        if identities:
+            self.ledger.transact(note)
 
     def note_shown(self, entry_id: int, shown: str) -> None:
         """Note, once, which cells of an entry a question has shown, in words of the caller."""
 
-        def note(transaction: LedgerTransaction) -> None:
-            transaction.rows.execute(
-                "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)"
-                " ON CONFLICT DO NOTHING",
-                {"analyst": self.analyst, "identity": f"{SHOWN}{shown}", "entry": entry_id},
-            )
-
-        self.ledger.transact(note)
+        self.ledger.transact(lambda transaction: self._insert(transaction, f"{SHOWN}{shown}", entry_id))
 
     def list_shown(self, entry_id: int) -> list[str]:
         """Return what was noted about the cells of an entry that questions have shown."""
 
         def read(transaction: LedgerTransaction) -> list[str]:
+            # what was shown to another analyst counts even if answers are no longer shared
+            owner = None if transaction.shares_answers else self.analyst
             rows = transaction.rows.execute(
-                "SELECT identity FROM measurement WHERE analyst = :analyst AND entry = :entry",
-                {"analyst": self.analyst, "entry": entry_id},
+                f"SELECT DISTINCT identity FROM measurement WHERE {match_owner(owner)} AND entry = :entry",
+                {"owner": owner, "entry": entry_id},
             )
             return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
 
         return self.ledger.read(read)
+
+    def _insert(self, transaction: LedgerTransaction, identity: str, entry_id: int) -> None:
+        transaction.rows.execute(
+            "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)"
+            " ON CONFLICT DO NOTHING",
+            {"analyst": self.analyst, "identity": identity, "entry": entry_id},
+        )
 
     def _is_under_way(self, transaction: LedgerTransaction, identities: Collection[str]) -> bool:
         found = self._list_entries(transaction, identities)
@@ -121,15 +141,17 @@ class MeasurementIndex:
         """Return the settled and the reserved entries of these measurements."""
         found: list[_Measuring] = []
         texts = list(identities)
+        owner = None if self.is_shared else self.analyst
         for start in range(0, len(texts), MAX_IDENTITIES):
             names = {f"i{place}": text for place, text in enumerate(texts[start : start + MAX_IDENTITIES])}
             rows = transaction.rows.execute(
                 "SELECT measurement.identity, entry.id, entry.state, entry.process FROM measurement"
-                " JOIN entry ON entry.id = measurement.entry WHERE measurement.analyst = :analyst"
-                " AND entry.analyst = :analyst AND entry.state IN ('settled', 'reserved')"
+                " JOIN entry ON entry.id = measurement.entry"
+                " AND entry.analyst = measurement.analyst"
+                f" WHERE measurement.{match_owner(owner)} AND entry.state IN ('settled', 'reserved')"
                 f" AND measurement.identity IN ({', '.join(f':{name}' for name in names)})"
                 " ORDER BY entry.id",
-                {"analyst": self.analyst, **names},
+                {"owner": owner, **names},
             )
             found += [
                 _Measuring(

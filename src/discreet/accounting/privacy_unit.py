@@ -162,23 +162,28 @@ def _list_same_units(table: str, unit: PrivacyUnit, recorded: Mapping[str, Priva
     return [
         each
         for name, each in recorded.items()
-        if name == table or any(overlap(own, other) for own in unit.places for other in each.places)
+        if name == table or any(can_overlap(own, other) for own in unit.places for other in each.places)
     ]
 
 
-def overlap(one: str, other: str) -> bool:
+def can_overlap(one: str, other: str) -> bool:
     """Return whether two sources, by absolute path, pattern or table, can have a row in common.
 
-    >>> overlap("/data/*.csv", "/data/2024.csv"), overlap("/data/a.csv", "/data/b.csv")
+    >>> can_overlap("/data/*.csv", "/data/2024.csv"), can_overlap("/data/a.csv", "/data/b.csv")
     (True, False)
-    >>> overlap("/shop.duckdb#visits", "/shop.duckdb#orders"), overlap("/data/people", "/data/people/1.csv")
-    (False, True)
+    >>> can_overlap("/shop.duckdb#visits", "/shop.duckdb#orders")
+    False
+    >>> can_overlap("/data/people", "/data/people/1.csv")
+    True
     """
-    (file, table), (other_file, other_table) = _split(one, other), _split(other, one)
+    (file, table), (other_file, other_table) = (
+        _split_recorded_source(one, other),
+        _split_recorded_source(other, one),
+    )
     if table and other_table and not _is_same_table(table, other_table):
         return False
     return (
-        _can_match_both(_tokenize(file), _tokenize(other_file))
+        _can_match_both(_tokenize_pattern(file), _tokenize_pattern(other_file))
         or _can_be_inside(file, other_file)
         or _can_be_inside(other_file, file)
     )
@@ -190,7 +195,9 @@ def _can_be_inside(file: str, folder: str) -> bool:
         return True
     has_ending = "." in folder.rpartition("/")[2]
     return (
-        bool(folder) and not has_ending and _can_match_both(_tokenize(file), [*_tokenize(folder), "/", DEEP])
+        bool(folder)
+        and not has_ending
+        and _can_match_both(_tokenize_pattern(file), [*_tokenize_pattern(folder), "/", DEEP])
     )
 
 
@@ -206,13 +213,13 @@ def split_source(source: str) -> tuple[str, str]:
     return (file, table) if file.lower().endswith(DATABASES) else (source, "")
 
 
-def _split(source: str, other: str) -> tuple[str, str]:
+def _split_recorded_source(source: str, other: str) -> tuple[str, str]:
     # a server's table was recorded without the # by earlier versions
     is_table = other.startswith("#") and "#" not in source and "/" not in source
     return ("", source) if is_table else split_source(source)
 
 
-def _tokenize(pattern: str) -> list[object]:
+def _tokenize_pattern(pattern: str) -> list[object]:
     """Return the characters and wildcards of a pattern; a set of characters counts as any one."""
     tokens: list[object] = []
     for each in TOKEN.findall(pattern):
@@ -235,9 +242,9 @@ def _can_match_both(one: Sequence[object], other: Sequence[object]) -> bool:
         left, right = (one[i] if i < len(one) else None), (other[j] if j < len(other) else None)
         following: list[tuple[int, int]] = []
         if left in (ANY, DEEP):
-            following += [(i + 1, j), *([(i, j + 1)] if _covers(left, right) else [])]
+            following += [(i + 1, j), *([(i, j + 1)] if _can_wildcard_match(left, right) else [])]
         if right in (ANY, DEEP):
-            following += [(i, j + 1), *([(i + 1, j)] if _covers(right, left) else [])]
+            following += [(i, j + 1), *([(i + 1, j)] if _can_wildcard_match(right, left) else [])]
         if _is_one(left) and _is_one(right) and _is_same(left, right):
             following.append((i + 1, j + 1))
         ahead += [each for each in following if each not in seen]
@@ -245,7 +252,7 @@ def _can_match_both(one: Sequence[object], other: Sequence[object]) -> bool:
     return False
 
 
-def _covers(wildcard: object, other: object) -> bool:
+def _can_wildcard_match(wildcard: object, other: object) -> bool:
     """Return whether a wildcard of any length can stand for one more token of another pattern."""
     return other is not None and (wildcard is DEEP or (other is not DEEP and other != "/"))
 

@@ -160,7 +160,7 @@ class SharedDatabase:
         """Every failure is one sentence; `after_data` it is a fault."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        return translate_errors(self.place, SQLAlchemyError, _explain, after_data=after_data)
+        return translate_errors(self.place, SQLAlchemyError, _describe_server_error, after_data=after_data)
 
     def close(self) -> None:
         engine, self._engine = self._engine, None
@@ -176,7 +176,7 @@ class SharedDatabase:
         return self._engine
 
 
-def _explain(error: Any) -> tuple[str, str]:
+def _describe_server_error(error: Any) -> tuple[str, str]:
     state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
     return REASONS.get(state) or REASONS.get(state[:2]) or UNREACHABLE
 

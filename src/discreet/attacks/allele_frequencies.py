@@ -120,8 +120,8 @@ def compute_max_power(epsilon: Real, false_positives: float) -> float:
     >>> compute_max_power(0, 0.05), round(compute_max_power(1, 0.05), 4)
     (0.05, 0.1359)
     """
-    require_nonnegative("maximum_power", "epsilon", epsilon)
-    require_probability("maximum_power", "false_positives", false_positives)
+    require_nonnegative("compute_max_power", "epsilon", epsilon)
+    require_probability("compute_max_power", "false_positives", false_positives)
     kept = math.exp(-epsilon)
     return min(1.0 if kept == 0 else false_positives / kept, 1 - (1 - false_positives) * kept)
 

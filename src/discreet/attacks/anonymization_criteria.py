@@ -56,7 +56,7 @@ class Criteria:
 
 def compute_criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.5) -> Criteria:
     """Return what a release allows an attacker with this knowledge."""
-    require_probability("evaluate_criteria", "significant", significant)
+    require_probability("compute_criteria", "significant", significant)
     linked = Linkage().run(sets)
     return Criteria(
         singling_out=_compute_singling_out(sets),

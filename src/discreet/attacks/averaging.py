@@ -90,9 +90,9 @@ def compute_expected_posterior(
     >>> [round(compute_expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]
     [0.016, 0.222, 0.997]
     """
-    require_probability("expected_posterior", "prior", prior)
-    require_count("expected_posterior", "answers", answers)
-    require_count("expected_posterior", "counts", counts)
+    require_probability("compute_expected_posterior", "prior", prior)
+    require_count("compute_expected_posterior", "answers", answers)
+    require_count("compute_expected_posterior", "counts", counts)
     from scipy.stats import binom  # takes a second to load, and nothing else here needs it
 
     draws, rate = answers * counts, float(mechanism.rate)

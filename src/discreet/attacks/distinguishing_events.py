@@ -38,10 +38,12 @@ def compute_epsilon_lower_bound(
     >>> compute_epsilon_lower_bound(700, 300, 1000, error_rate=0.05)
     0.710...
     """
-    require_count("epsilon_lower_bound", "trials", trials)
-    require_probability("epsilon_lower_bound", "miss", error_rate)
-    for name, count in (("hits", hits), ("neighbour_hits", neighbor_hits)):
-        require_parameter(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
+    require_count("compute_epsilon_lower_bound", "trials", trials)
+    require_probability("compute_epsilon_lower_bound", "error_rate", error_rate)
+    for name, count in (("hits", hits), ("neighbor_hits", neighbor_hits)):
+        require_parameter(
+            0 <= count <= trials, "compute_epsilon_lower_bound", name, count, f"between 0 and {trials}"
+        )
     at_least = clopper_pearson(hits, trials, alpha=error_rate)[0] - delta
     at_most = clopper_pearson(neighbor_hits, trials, alpha=error_rate)[1]
     return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0

@@ -89,7 +89,7 @@ def compute_expected_unique(counts: ArrayLike, values: int) -> float:
     >>> compute_expected_unique([2, 1], 2)  # the two fall on different values every other time
     0.666...
     """
-    require_count("expected_unique", "values", values)
+    require_count("compute_expected_unique", "values", values)
     sizes = _parse_crowd_sizes(counts).astype(np.float64)
     alone = np.power(1 - 1 / values, sizes - 1)
     return float(sizes @ alone / sizes.sum())

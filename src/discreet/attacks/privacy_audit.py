@@ -213,5 +213,5 @@ def compute_posteriors(prior: float, losses: NDArray[np.float64]) -> NDArray[np.
     >>> compute_posteriors(0.01, np.array([0.0, np.log(99)])).round(4)
     array([0.01, 0.5 ])
     """
-    require_probability("posterior_after_loss", "prior", prior)
+    require_probability("compute_posteriors", "prior", prior)
     return np.asarray(scipy.special.expit(logit(prior) + losses))

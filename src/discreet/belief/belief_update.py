@@ -54,7 +54,7 @@ class Belief:
             ("before", f"at most {format_percent(self.prior)}"),
             ("after", f"from {format_percent(self.lowest)} to {format_percent_up(self.highest)}"),
             *((("except with", format_chance(self.tail)),) if self.tail else ()),
-            ("about", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
+            ("secret", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
         ]
         return build_summary(build_facts(facts, caption="Belief in a claim about one person"))
 

@@ -169,10 +169,10 @@ def tight_identifiability(answers: Sequence[Real], rho: Real, *, sensitivity: Re
     require_positive("tight_identifiability", "sensitivity", reach)
     distances = np.abs(f[:, None] - f[None, :])
 
-    def excess(log_rate: float) -> float:
+    def compute_excess(log_rate: float) -> float:
         return float((1 / np.exp(-distances * math.exp(log_rate)).sum(axis=1)).max()) - float(rho)
 
-    rate = math.exp(_find_root(excess, -math.log(spread)))
+    rate = math.exp(_find_root(compute_excess, -math.log(spread)))
     return WhatIf(
         name="Differential identifiability, tight for one attacker",
         against_this_attacker=float(reach) * rate,
@@ -317,11 +317,11 @@ def _compute_guessing_log_odds(owner: str, name: str, m: int, rho: Real) -> floa
 def _solve_geometric_rate(k: int, beta: float) -> float:
     """Return the least rate with 2 a**(k+1) / (1 + a) <= beta, a = exp(-rate)."""
 
-    def excess(log_rate: float) -> float:
+    def compute_excess(log_rate: float) -> float:
         rate = math.exp(log_rate)
         return math.log(2) - rate * (k + 1) - math.log1p(math.exp(-rate)) - math.log(beta)
 
-    return math.exp(_find_root(excess, math.log(-math.log(beta) / (k + 1))))
+    return math.exp(_find_root(compute_excess, math.log(-math.log(beta) / (k + 1))))
 
 
 def _find_root(f: Callable[[float], float], start: float) -> float:

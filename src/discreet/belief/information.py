@@ -117,13 +117,13 @@ def _evaluate_at_ratios(h: WeightFunction, ratios: Floats, at_zero: float) -> Fl
 def _build_convex_function(f: WeightFunction) -> WeightFunction:
     """Return t f(t); raise an error unless it is convex."""
 
-    def h(t: Floats) -> Floats:
+    def multiply_by_ratio(t: Floats) -> Floats:
         return t * np.asarray(f(t), dtype=np.float64)
 
     t = np.geomspace(1e-6, 1e6, 2001)
     try:
         with np.errstate(all="ignore"):
-            values = h(t)
+            values = multiply_by_ratio(t)
     except Exception:
         raise InvalidParameterError(
             "`f=` must be a function of arrays such as numpy.log; this one failed."
@@ -132,7 +132,7 @@ def _build_convex_function(f: WeightFunction) -> WeightFunction:
         raise InvalidParameterError(
             "`f=` must make t f(t) finite and convex for t > 0, as numpy.log does; this one does not."
         )
-    return h
+    return multiply_by_ratio
 
 
 def _is_convex(t: Floats, values: Floats) -> bool:

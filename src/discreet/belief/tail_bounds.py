@@ -66,13 +66,13 @@ def tail_probability_beyond_loss(guarantee: Guarantee, loss: float) -> float:
         # an infinite loss is never exceeded, but may be attained: then the limit is returned
         return 0.0 if math.isfinite(guarantee.cap) else guarantee.profile(FURTHEST)
 
-    def bound(log_distance: float) -> float:
+    def compute_bound(log_distance: float) -> float:
         e = min(loss - math.exp(log_distance), FURTHEST)
         # loss - e, not the distance itself: the bound must belong to the rounded e
         return guarantee.profile(e) / -math.expm1(e - loss) if e < loss else 1.0
 
     nearest = loss * 1e-9 or 1e-12
-    return min(1.0, _minimize_bound(bound, math.log(nearest), math.log(loss + 40)))
+    return min(1.0, _minimize_bound(compute_bound, math.log(nearest), math.log(loss + 40)))
 
 
 def smallest_loss(guarantee: Guarantee, tail: float) -> float:

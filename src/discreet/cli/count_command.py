@@ -43,20 +43,20 @@ def make_count_command(model: type[BaseModel]) -> Callable[[Callable[..., Public
 
     def decorate(plan: Callable[..., PublicationBuilder]) -> Command:
         request, *own = inspect.signature(plan, eval_str=True).parameters.values()
-        _, *shared = inspect.signature(_run, eval_str=True).parameters.values()
+        _, *shared = inspect.signature(_run_publication, eval_str=True).parameters.values()
 
-        def command(request: BaseModel, **given: Any) -> None:
+        def run_command(request: BaseModel, **given: Any) -> None:
             rest = {each.name: given.pop(each.name) for each in own}
-            _run(plan(request, **rest), **given)
+            _run_publication(plan(request, **rest), **given)
 
-        command.__doc__ = plan.__doc__
-        command.__signature__ = inspect.Signature([request, *own, *shared])  # type: ignore[attr-defined]
-        return options_from(model)(command)
+        run_command.__doc__ = plan.__doc__
+        run_command.__signature__ = inspect.Signature([request, *own, *shared])  # type: ignore[attr-defined]
+        return options_from(model)(run_command)
 
     return decorate
 
 
-def _run(
+def _run_publication(
     build_publication: PublicationBuilder,
     *,
     policy: PolicyOption = DEFAULT_POLICY,

@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
 from types import ModuleType
 
 from pydantic import BaseModel
@@ -34,7 +35,7 @@ MEMBERS = {
     "Promise": ("epsilon", "gamma", "epsilon_for", "laplace_scale", "gaussian_scale", "admits", "explain"),
     "Policy": ("load", "draft", "fill", "blanks", "save"),
     "Curator": ("open", "open_policy", "check", "plan", "ask", "budget", "close"),
-    "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
+    "Plan": ("cost", "offers", "expected_errors", "belief_change", "to_json"),
     "Answer": (
         "measures",
         "rows",
@@ -64,7 +65,10 @@ MEMBERS = {
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
     "TrainedModel": ("model",),
 }
-HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
+HIDDEN_FIELDS = {
+    "Stream": {"answerer", "curator"},
+    "Plan": {"query_plan", "stated_plan", "stored_plan", "stored_entries", "key", "plan_at"},
+}
 """Fields of dataclasses that serve the services alone."""
 WITHOUT_FIELDS = ("Release", "Promise")
 INTRODUCTION = (
@@ -154,7 +158,7 @@ def generate_python_page() -> str:
 
 def _format_function(name: str, function: object) -> Iterator[str]:
     yield f"### {name}"
-    yield _fence("py", _format_signature(name, function))
+    yield _format_code_block("py", _format_signature(name, function))
     *texts, example = _format_text(function)
     yield from texts
     assert callable(function)
@@ -174,7 +178,7 @@ def _describe_argument(verb: str, name: str) -> str:
         or FRAME_ARGUMENTS.get(name)
     )
     assert described, f"{verb}({name}=) is not described"
-    return _escape(
+    return _escape_markdown(
         rename_arguments(described, lambda each, value: f"`{each}={value}`" if value else f"`{each}`")
     )
 
@@ -182,7 +186,7 @@ def _describe_argument(verb: str, name: str) -> str:
 def _format_class(name: str, kind: type) -> Iterator[str]:
     yield f"### {name}"
     if name in ("Promise", "Curator", "Anonymizer"):  # the others are returned, or read from a file
-        yield _fence("py", _format_signature(name, kind))
+        yield _format_code_block("py", _format_signature(name, kind))
     yield from _format_text(kind)
     if name == "Policy":
         yield "[Policy](policy.md) has the fields; a path is read wherever a policy is taken."
@@ -196,17 +200,17 @@ def _format_fields(name: str, kind: type) -> Iterator[str]:
         return
     for field in dataclasses.fields(kind):
         if field.name not in HIDDEN_FIELDS.get(name, ()):
-            yield f"| `{field.name}` | {_escape(f'`{field.type}`')} |"
+            yield f"| `{field.name}` | {_escape_markdown(f'`{field.type}`')} |"
 
 
 def _format_member(kind: type, name: str) -> str:
     member = inspect.getattr_static(kind, name)
-    if isinstance(member, property):
-        return f"| `{name}` | {_escape(_first_sentence(member))} |"
+    if isinstance(member, property | cached_property):
+        return f"| `{name}` | {_escape_markdown(_first_sentence(member))} |"
     function = getattr(kind, name)
     signature = inspect.signature(function)
     given = [each for each in signature.parameters if each != "self"]
-    return f"| `{name}({', '.join(given)})` | {_escape(_first_sentence(function))} |"
+    return f"| `{name}({', '.join(given)})` | {_escape_markdown(_first_sentence(function))} |"
 
 
 def _format_errors() -> str:
@@ -214,7 +218,7 @@ def _format_errors() -> str:
     module = inspect.getmodule(discreet.DiscreetError)
     assert module is not None
     tree = next(each for each in _split_paragraphs(module) if "DiscreetError" in each)
-    return _fence("text", inspect.cleandoc(tree))
+    return _format_code_block("text", inspect.cleandoc(tree))
 
 
 def _format_submodule(name: str, module: ModuleType) -> Iterator[str]:
@@ -224,7 +228,7 @@ def _format_submodule(name: str, module: ModuleType) -> Iterator[str]:
         return
     listed = {each: getattr(module, each) for each in module.__all__}
     rows = [
-        f"| `{each}` | {_escape(_first_sentence(found))} |"
+        f"| `{each}` | {_escape_markdown(_first_sentence(found))} |"
         for each, found in listed.items()
         if getattr(found, "__module__", "").startswith("discreet.")  # tuples of them, and aliases, are not
     ]
@@ -235,7 +239,7 @@ def _format_text(subject: object) -> Iterator[str]:
     """Return the paragraphs of a docstring, of a module the first; examples are fenced."""
     for place, each in enumerate(_split_paragraphs(subject)):
         if each.startswith(">>> "):
-            yield _fence("pycon", each.replace("  # doctest: +SKIP", ""))
+            yield _format_code_block("pycon", each.replace("  # doctest: +SKIP", ""))
         elif place == 0 or not isinstance(subject, ModuleType):
             yield each.replace("\n", " ")
 
@@ -273,9 +277,9 @@ def _format_default(value: object) -> str:
     return repr(value.value) if isinstance(value, Enum) else repr(value)
 
 
-def _fence(language: str, text: str) -> str:
+def _format_code_block(language: str, text: str) -> str:
     return f"```{language}\n{text}\n```"
 
 
-def _escape(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return text.replace("|", "\\|")

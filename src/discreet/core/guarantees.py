@@ -187,7 +187,7 @@ def _log_delta(order: float, divergence: float, epsilon: float) -> float:
 def _find_best_order(rho: float, epsilon: float) -> float:
     """Return the order that minimizes `_log_delta` at divergence order * rho, which is convex in it."""
 
-    def slope(log_excess: float) -> float:
+    def compute_slope(log_excess: float) -> float:
         excess = math.exp(log_excess)
         return rho + 2 * rho * excess - epsilon - math.log1p(1 / excess)
 
@@ -195,7 +195,9 @@ def _find_best_order(rho: float, epsilon: float) -> float:
     # every order above 1 is valid; an excess below 1e-9 would be rounded away
     least = math.log(1e-9)
     return 1 + math.exp(
-        scipy.optimize.brentq(slope, least, math.log(most), xtol=1e-9) if slope(least) < 0 else least
+        scipy.optimize.brentq(compute_slope, least, math.log(most), xtol=1e-9)
+        if compute_slope(least) < 0
+        else least
     )
 
 

@@ -31,7 +31,8 @@ def build_table(
     `row_count` is the number of rows that there are, if `rows` is only the first of them.
 
     >>> build_table(["sex", "n"], [["<b>", "12 ± 3"]], right=["n"])
-    '<div style="overflow-x:auto"><table><thead><tr><th scope="col" style="text-align:left">sex</th><th
+    '<div style="overflow-x:auto;margin-bottom:.5em"><table><thead><tr><th scope="col"
+    style="text-align:left">sex</th><th
     scope="col" style="text-align:right;white-space:nowrap">n</th></tr></thead><tbody><tr><td
     style="text-align:left">&lt;b&gt;</td><td style="text-align:right;white-space:nowrap">12 ±
     3</td></tr></tbody></table></div>'
@@ -60,7 +61,8 @@ def build_facts(facts: Iterable[tuple[str, str]], *, caption: str = "") -> str:
     """Return names and values as a table with a heading in each row.
 
     >>> build_facts([("epsilon", "1.65")], caption="A promise")
-    '<p style="margin:0;font-weight:bold">A promise</p><div style="overflow-x:auto"><table aria-label="A
+    '<p style="margin:0;font-weight:bold">A promise</p><div
+    style="overflow-x:auto;margin-bottom:.5em"><table aria-label="A
     promise"><tbody><tr><th scope="row"
     style="text-align:left;white-space:nowrap">epsilon</th><td
     style="text-align:left">1.65</td></tr></tbody></table></div>'
@@ -87,4 +89,4 @@ def _wrap_table(caption: str, content: str) -> str:
     # a caption inside the table would either break at the table's width or widen it beyond a phone's
     title = f'<p style="margin:0;font-weight:bold">{escape(caption)}</p>' if caption else ""
     label = f' aria-label="{escape(caption)}"' if caption else ""
-    return f'{title}<div style="overflow-x:auto"><table{label}>{content}</table></div>'
+    return f'{title}<div style="overflow-x:auto;margin-bottom:.5em"><table{label}>{content}</table></div>'

@@ -45,7 +45,7 @@ def require_output(path: Path) -> None:
     """Raise an error for a path that cannot be written, or that holds anything but an earlier output."""
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+        raise RequestError(f"There is no folder {path.parent}.", hint="Create it, or name another file.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise make_unwritable_error(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
     draft = get_draft_path(path.absolute(), ".try")

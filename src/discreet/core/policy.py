@@ -151,6 +151,12 @@ class Policy(StrictModel):
         description="Where the rows are: duckdb, duckdb:///FILE, postgresql://…, spark:local, sc://….",
         examples=["postgresql://clinic@db/clinic"],
     )
+    share_answers: bool = Field(
+        default=False,
+        description="Whether what one analyst measured is free for all: then belief covers all answers of "
+        "the ledger, for good, and a free answer reveals that somebody asked.",
+        examples=[True],
+    )
     true_values: TrueValues = Field(
         default=TrueValues.NEVER,
         description="Who may see answers without noise in the console.",

@@ -38,7 +38,6 @@ from discreet.core.table_entry import Table
 from discreet.engines import statement_timeout
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection, quote_path
 from discreet.engines.duckdb_publisher import DuckDBPublisher
-from discreet.engines.duckdb_spec import DuckDBSpec
 from discreet.engines.inventory import DuckDBInventory
 from discreet.engines.prepared_store import PreparedStore, prepare_store
 
@@ -124,7 +123,7 @@ def open_publisher(
 
 def open_inventory(address: str) -> DuckDBInventory:
     """Return the tables of the file that an address names."""
-    return DuckDBInventory(Path(DuckDBSpec(address).file or address))
+    return DuckDBInventory(Path(address.removeprefix("duckdb:///")))
 
 
 def _parse_single_select(verb: str, sql: str) -> duckdb.Statement:

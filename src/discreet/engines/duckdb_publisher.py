@@ -73,11 +73,11 @@ class DuckDBPublisher(Closeable):
             raise
 
     def count(self, sql: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
-        def work() -> Exact[pa.Table]:
+        def count_rows() -> Exact[pa.Table]:
             with self._register_lookup_tables(lookup_tables or {}):
                 return Exact(self._connection.sql(sql).to_arrow_table())
 
-        return run_guarded(work)
+        return run_guarded(count_rows)
 
     def write(self, sql: str, path: Path, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
         with self._register_lookup_tables(lookup_tables or {}), replace_output(path) as draft:

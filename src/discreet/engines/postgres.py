@@ -100,7 +100,7 @@ class PostgreSQL(Closeable):
             connection,
             statements if policy.store else late,
             definitions,
-            lambda: _reconnect(policy, address, in_place, key, seconds, has_row_policies=policies),
+            lambda: _reconnect_engine(policy, address, in_place, key, seconds, has_row_policies=policies),
             holds_store=bool(policy.store),
         )
 
@@ -191,7 +191,7 @@ def open_inventory(address: str) -> PostgreSQLInventory:
     return PostgreSQLInventory(address)
 
 
-def _reconnect(
+def _reconnect_engine(
     policy: Policy,
     address: str,
     in_place: PolicyTables,

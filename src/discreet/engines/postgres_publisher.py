@@ -177,7 +177,7 @@ def _cast_exact_numbers(reader: Any, statement: TranslatedStatement) -> pa.Recor
     ]
     schema = pa.schema(fields)
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def cast_batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:
             columns = [
                 column.cast(pa.string()).cast(NUMERIC) if place in exact else column
@@ -185,4 +185,4 @@ def _cast_exact_numbers(reader: Any, statement: TranslatedStatement) -> pa.Recor
             ]
             yield pa.record_batch(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return pa.RecordBatchReader.from_batches(schema, cast_batches())

@@ -1,36 +1,38 @@
 """Worker process of `released_queries`: runs one SELECT over released tables, and can reach nothing else.
 
-A request is a JSON object and the tables that it names; see `worker_process`. The answer is a status byte,
-and then the rows, or the message of the database. Memory that DuckDB does not count ends the process.
+A request is a JSON object and the tables that it names; see `worker_process`. The answer is the rows, or a
+status byte and the message of the database. Memory that DuckDB does not count ends the process.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from typing import IO
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.core.sql_quoting import quote_identifier
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
 from discreet.engines.worker_process import (
     limit_memory,
     limit_processor_time,
+    open_channel,
     receive_message,
     send_message,
     table_from_bytes,
-    table_to_bytes,
 )
 
 MAX_MEMORY = 2 << 30
 DATABASE_MEMORY = "1GiB"
 MAX_CELLS = 50_000_000
-ARRIVING = "_discreet_arriving"
-ROWS, REFUSED, TOO_LARGE = b"r", b"x", b"l"
+REFUSED, TOO_LARGE = b"x", b"l"
 MOST_INTEGER = 2**63 - 1
+SESSION_FUNCTIONS = {
+    *("current_catalog", "current_date", "current_localtime", "current_localtimestamp", "current_role"),
+    *("current_schema", "current_time", "current_timestamp", "current_user", "localtime", "localtimestamp"),
+    *("session_user", "user"),
+}
 SHOWN_TYPES = (
     (pa.types.is_integer, pa.int64()),
     (pa.types.is_boolean, pa.bool_()),
@@ -44,20 +46,16 @@ SHOWN_TYPES = (
 
 def main() -> None:
     """Answer requests until the input ends."""
-    take, give = sys.stdin.buffer, sys.stdout.buffer
+    channel = open_channel()
     database = _open_database()
     limit_memory(MAX_MEMORY)
-    while (head := receive_message(take)) is not None:
-        request = json.loads(head)
-        tables = {name: _receive_table(take) for name in request["tables"]}
+    while (head := receive_message(channel)) is not None:
+        request = json.loads(head.to_pybytes())
+        tables = {name: table_from_bytes(receive_message(channel) or b"") for name in request["tables"]}
         limit_processor_time(request["seconds"])
         answer = _answer_query(database, request["sql"], tables)
         limit_processor_time(0)
-        send_message(give, answer)
-
-
-def _receive_table(take: IO[bytes]) -> pa.Table:
-    return table_from_bytes(receive_message(take) or b"")
+        send_message(channel, answer)
 
 
 def _open_database() -> duckdb.DuckDBPyConnection:
@@ -66,28 +64,43 @@ def _open_database() -> duckdb.DuckDBPyConnection:
     connection.execute("SET threads = 1")
     connection.execute(f"SET memory_limit = '{DATABASE_MEMORY}'")
     connection.execute("SET GLOBAL error_on_division_by_zero = false")
+    _shadow_functions(connection)
     lock_down_connection(connection)
     return connection
 
 
-def _answer_query(database: duckdb.DuckDBPyConnection, sql: str, tables: dict[str, pa.Table]) -> bytes:
-    """Return the status and the rows of one SELECT, or the status and the message why there are none."""
+def _shadow_functions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make every function of chance, time or state fail.
+
+    The planner refuses them by name. But DuckDB reads a name that is no column, even a quoted one, as a
+    function without parentheses if there is one, such as "current_timestamp".
+    """
+    found = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() "
+        "WHERE stability IN ('VOLATILE', 'CONSISTENT_WITHIN_QUERY') AND function_name <> 'error'"
+    )
+    for name in sorted({name for (name,) in found.fetchall()} | SESSION_FUNCTIONS):
+        message = quote_literal(f"the answer has no column {name}")
+        connection.execute(f"CREATE MACRO {quote_identifier(name)}() AS error({message})")
+
+
+def _answer_query(
+    database: duckdb.DuckDBPyConnection, sql: str, tables: dict[str, pa.Table]
+) -> bytes | pa.Table:
+    """Return the rows of one SELECT, or a status and the message why there are none."""
     try:
         (select,) = duckdb.extract_statements(sql)
         if select.type != duckdb.StatementType.SELECT:
             return REFUSED + b"it is not one SELECT"
         with database.cursor() as cursor:
             for name, table in tables.items():
-                cursor.register(ARRIVING, table)
-                # Temporary tables belong to the cursor, and are dropped when it closes.
-                cursor.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS FROM {ARRIVING}")
-                cursor.unregister(ARRIVING)
+                cursor.register(name, table)  # a view that belongs to the cursor
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             found = cursor.sql(select).to_arrow_table()
             cursor.execute("ROLLBACK")
         if found.num_rows * max(1, found.num_columns) > MAX_CELLS:
             return TOO_LARGE
-        return ROWS + table_to_bytes(_normalize_types(found))
+        return _normalize_types(found)
     except (duckdb.OutOfMemoryException, pa.ArrowMemoryError, MemoryError):
         return TOO_LARGE
     except (duckdb.Error, pa.ArrowException, ValueError) as error:

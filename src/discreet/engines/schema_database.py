@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.engines import schema_database_worker
-from discreet.engines.worker_process import WorkerPool, table_from_bytes, table_to_bytes
+from discreet.engines.worker_process import WorkerPool, table_from_bytes
 
 SECONDS = 5.0
 
@@ -27,13 +27,12 @@ class SchemaDatabase:
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Sequence[str]) -> None:
         told = json.dumps([list(tables), list(macros)]).encode()
-        messages = [told, *(table_to_bytes(table) for table in tables.values())]
-        self._workers = WorkerPool(schema_database_worker.__name__, [str(SECONDS)], messages)
+        self._workers = WorkerPool(schema_database_worker.__name__, [str(SECONDS)], [told, *tables.values()])
 
     def run(self, sql: str) -> pa.Table:
         """Return the rows of one SELECT."""
         answer = self._workers.exchange(sql.encode())
-        if not answer:
+        if answer is None or not answer.size:
             raise RequestError(
                 "The catalog cannot answer this.",
                 hint="Serve with --catalog and an empty database to support every catalog query.",

@@ -6,8 +6,8 @@ It receives tables and macros, and then one query after the other; see `worker_p
 from __future__ import annotations
 
 import json
+import socket
 import sys
-from typing import IO
 
 import duckdb
 import pyarrow as pa
@@ -17,37 +17,38 @@ from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connect
 from discreet.engines.worker_process import (
     limit_memory,
     limit_processor_time,
+    open_channel,
     receive_message,
     send_message,
     table_from_bytes,
-    table_to_bytes,
 )
 
 MAX_MEMORY = 512 << 20
 MAX_ROWS = 100_000
 MAX_BYTES = 16 << 20
 INCOMING_TABLE = "_discreet_arriving"
+NOTHING = pa.py_buffer(b"[[], []]")
 
 
 def main(seconds: float) -> None:
     """Receive the schema, then answer queries until the input ends; each has a limit of CPU seconds."""
-    take, give = sys.stdin.buffer, sys.stdout.buffer
-    database = _receive_database(take)
+    channel = open_channel()
+    database = _receive_database(channel)
     limit_memory(MAX_MEMORY)
-    send_message(give, b"")
-    while (sql := receive_message(take)) is not None:
+    send_message(channel, b"")
+    while (sql := receive_message(channel)) is not None:
         limit_processor_time(seconds)
-        answer = _answer_query(database, sql.decode())
+        answer = _answer_query(database, sql.to_pybytes().decode())
         limit_processor_time(0)
-        send_message(give, answer)
+        send_message(channel, answer)
 
 
-def _receive_database(take: IO[bytes]) -> duckdb.DuckDBPyConnection:
+def _receive_database(channel: socket.socket) -> duckdb.DuckDBPyConnection:
     """Return a database of the tables and macros in the first messages."""
-    names, macros = json.loads(receive_message(take) or b"[[], []]")
+    names, macros = json.loads((receive_message(channel) or NOTHING).to_pybytes())
     connection = connect_duckdb()
     for name in names:
-        connection.register(INCOMING_TABLE, table_from_bytes(receive_message(take) or b""))
+        connection.register(INCOMING_TABLE, table_from_bytes(receive_message(channel) or b""))
         connection.execute(f"CREATE TABLE {quote_identifier(name)} AS FROM {INCOMING_TABLE}")
         connection.unregister(INCOMING_TABLE)
     for macro in macros:
@@ -57,8 +58,8 @@ def _receive_database(take: IO[bytes]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _answer_query(database: duckdb.DuckDBPyConnection, sql: str) -> bytes:
-    """Return the rows of one SELECT as bytes; empty bytes refuse the query."""
+def _answer_query(database: duckdb.DuckDBPyConnection, sql: str) -> bytes | pa.Table:
+    """Return the rows of one SELECT; empty bytes refuse the query."""
     try:
         (select,) = duckdb.extract_statements(sql)
         if select.type != duckdb.StatementType.SELECT:
@@ -66,7 +67,7 @@ def _answer_query(database: duckdb.DuckDBPyConnection, sql: str) -> bytes:
         with database.cursor() as cursor:
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             found = cursor.sql(select).limit(MAX_ROWS).to_arrow_table()
-        return table_to_bytes(found) if found.nbytes <= MAX_BYTES else b""
+        return found if found.nbytes <= MAX_BYTES else b""
     except (duckdb.Error, pa.ArrowException, MemoryError, ValueError):
         return b""
 

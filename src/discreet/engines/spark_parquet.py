@@ -62,7 +62,7 @@ def guard_text(frame: Any) -> Any:
     from pyspark.sql import functions
 
     changed = {
-        column: functions.expr(form.format(_quote(column)))
+        column: functions.expr(form.format(_quote_column(column)))
         for column, kind in frame.dtypes
         if (form := _write_text_guard(kind))
     }
@@ -146,10 +146,13 @@ def _read_as_integers(session: Any, source: str, frame: Any, columns: Iterable[s
         session.read.schema(schema)
         .parquet(source)
         .withColumns(
-            {column: functions.expr(fits.format(_quote(column), MAX_MILLISECONDS)) for column in columns}
+            {
+                column: functions.expr(fits.format(_quote_column(column), MAX_MILLISECONDS))
+                for column in columns
+            }
         )
     )
 
 
-def _quote(column: str) -> str:
+def _quote_column(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"

@@ -20,6 +20,7 @@ import re
 import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -182,7 +183,7 @@ def _open_session(address: str) -> Any:
     # their messages may contain the address, and with it a token
     with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
-            return _limit_retries(SparkSession.builder.remote(address).create())
+            return _close_before_exit(_limit_retries(SparkSession.builder.remote(address).create()))
         return _open_classic_session(SparkSession, address).newSession()
     return None
 
@@ -195,6 +196,16 @@ def _limit_retries(session: Any) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
+    return session
+
+
+def _close_before_exit(session: Any) -> Any:
+    """Let a Connect session close its channel before the interpreter ends.
+
+    It closes it itself when it is collected. If that is while the interpreter ends, the threads that it waits
+    for are gone, and the process never ends.
+    """
+    weakref.finalize(session, session.client.close)
     return session
 
 

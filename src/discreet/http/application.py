@@ -109,11 +109,15 @@ def create_app(context: AppContext) -> FastAPI:
 def _handle_discreet_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, DiscreetError)
     response = _render_error(request, error)
+    _set_retry_after(response, error)
+    return response
+
+
+def _set_retry_after(response: Response, error: DiscreetError) -> None:
     if isinstance(error, ThrottledLoginError | BusyError):
         response.headers["Retry-After"] = str(error.seconds)
     elif isinstance(error, TooManyRequestsError):
         response.headers["Retry-After"] = "1"
-    return response
 
 
 def _handle_redirect(request: Request, error: Exception) -> Response:

@@ -114,7 +114,7 @@ def deny_budget_request(
 
 def public_policy_to_json(policy: Policy) -> dict[str, object]:
     """Return a policy as JSON without files, addresses and other analysts' shares."""
-    said = policy.model_dump(mode="json", include={"promise", "epsilon", "data_version"})
+    said = policy.model_dump(mode="json", include={"promise", "epsilon", "data_version", "share_answers"})
     return said | {"tables": {name: _table_to_json(table) for name, table in policy.tables.items()}}
 
 

@@ -134,14 +134,14 @@ def _find_charged_entry(context: AppContext, caller: Caller, analyst: str, numbe
 
 
 def _list_charged_entries(context: AppContext, caller: Caller) -> list[tuple[int, Entry]]:
-    """Return the settled entries that the caller may see, numbered per analyst."""
+    """Return the settled entries that the caller may see, with their numbers."""
     book = context.curators.ledger
     own = caller.user.role is Role.ANALYST
     analysts = [caller.analyst] if own else [each.analyst for each in book.list_accounts()]
     return [
-        (number, entry)
+        (entry.number, entry)
         for analyst in analysts
-        for number, entry in enumerate(book.list_entries(analyst), 1)
+        for entry in book.list_entries(analyst)
         if entry.state is EntryState.SETTLED
     ]
 

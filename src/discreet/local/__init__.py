@@ -7,7 +7,14 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize
 from discreet.local.bounded_laplace import BoundedLaplace
 from discreet.local.design import Design, design_baskets, design_frequencies, design_mean
-from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate, NormalEstimate
+from discreet.local.estimates import (
+    FrequencyEstimate,
+    FrequencyOracle,
+    Intervals,
+    MeanEstimate,
+    MeanOperator,
+    NormalEstimate,
+)
 from discreet.local.frequency_oracles import LinearOperator
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
@@ -15,7 +22,7 @@ from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
-from discreet.local.operator import FrequencyOracle, MeanOperator, Operator, PosteriorRange
+from discreet.local.operator import Operator, PosteriorRange
 from discreet.local.piecewise_mean import PiecewiseMean
 from discreet.local.rappor import Rappor
 from discreet.local.report_formats import BitFormat, CodeFormat, ReportCounts, ReportFormat, Reports

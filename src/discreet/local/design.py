@@ -32,6 +32,7 @@ from discreet.core.number_checks import require_count
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.baskets.cut_and_paste import MIN_EPSILON, CutAndPaste
 from discreet.local.baskets.select_a_size import SelectASize
+from discreet.local.estimates import MeanOperator
 from discreet.local.exact_sampling import MAX_EPSILON
 from discreet.local.frequency_oracles import PureFrequencyOracle
 from discreet.local.hadamard_response import HadamardResponse
@@ -40,7 +41,7 @@ from discreet.local.laplace_mean import DEFAULT_POINTS as LAPLACE_POINTS
 from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.mean_estimation import DEFAULT_POINTS
-from discreet.local.operator import MeanOperator, Operator
+from discreet.local.operator import Operator
 from discreet.local.piecewise_mean import PiecewiseMean
 from discreet.local.report_formats import BitFormat
 from discreet.local.subset_selection import SubsetSelection

@@ -87,8 +87,8 @@ def fit_iterative_bayes(
     counts: Integers, channel: Channel, *, gain: float = MIN_GAIN, most_steps: int = MAX_STEPS
 ) -> FittedShares:
     """Fit shares by steps from the uniform distribution, until one gains less than `gain` nats."""
-    require_positive("iterative_bayes", "gain", gain)
-    require_count("iterative_bayes", "most_steps", most_steps)
+    require_positive("fit_iterative_bayes", "gain", gain)
+    require_count("fit_iterative_bayes", "most_steps", most_steps)
     shares, steps, gained = np.full(channel.values, 1 / channel.values), 0, np.inf
     expected = channel.forward(shares)
     while gained >= gain and steps < most_steps:

@@ -14,9 +14,10 @@ intervals   Conservative for pure operators: the number of reports that support 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,11 +27,9 @@ from discreet.core.argument_types import refuse_wrong_types, require_floats
 from discreet.core.errors import require_parameter
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_summary, build_table
 from discreet.core.number_checks import DEFAULT_CONFIDENCE, require_probability
-from discreet.local.report_formats import ReportCounts
-from discreet.mechanisms.sampling import Floats
-
-if TYPE_CHECKING:
-    from discreet.local.operator import FrequencyOracle, MeanOperator
+from discreet.local.operator import Operator
+from discreet.local.report_formats import ReportCounts, Reports
+from discreet.mechanisms.sampling import Floats, Integers
 
 ROUNDING = 1e-6
 FLAG_CONFIDENCE = 1 - 1e-6
@@ -179,6 +178,67 @@ class MeanEstimate:
         ends = self.operator.interval(self.counts, confidence)
         low, high = (min(max(end, self.operator.low), self.operator.high) for end in ends)
         return low, high
+
+
+class FrequencyOracle(Operator, Protocol):
+    """An operator from whose reports the share of every value is estimated: a frequency oracle."""
+
+    @abstractmethod
+    def estimate_raw_shares(self, counts: ReportCounts) -> Floats:
+        """Return the unbiased estimate of every share: linear in the counts, possibly negative."""
+
+    @abstractmethod
+    def fit_shares(self, counts: ReportCounts) -> Floats:
+        """Return the most likely shares, or a projection close to them: at least 0, with sum 1."""
+
+    @abstractmethod
+    def intervals(self, counts: ReportCounts, confidence: float) -> Intervals:
+        """Return for every value an interval that covers its true share with this confidence.
+
+        For pure operators coverage is at least the confidence, for linear ones it is approximate: see
+        `estimates` and `frequency_oracles`.
+        """
+
+    @abstractmethod
+    def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
+        """Return the estimated variance of a weighted sum of raw shares, for clients sampled at random."""
+
+    @abstractmethod
+    def variance(self, share: float, clients: int) -> float:
+        """Return the variance of the raw share of a value with this true share, all others being equal."""
+
+    def estimate(self, reports: Reports | ReportCounts) -> FrequencyEstimate:
+        """Return the estimated distribution of the clients' values."""
+        counts = self.count_reports(reports)
+        return FrequencyEstimate(
+            operator=self,
+            counts=counts,
+            raw=self.estimate_raw_shares(counts),
+            shares=self.fit_shares(counts),
+        )
+
+
+class MeanOperator(Operator, Protocol):
+    """An operator whose values are numbers on a grid from `low` to `high`, and which estimates their mean."""
+
+    low: float
+    high: float
+
+    @abstractmethod
+    def encode(self, numbers: ArrayLike) -> Integers:
+        """Return the codes of the grid points nearest to the numbers."""
+
+    @abstractmethod
+    def estimate(self, reports: Reports | ReportCounts) -> MeanEstimate:
+        """Return the estimated mean of the clients' numbers."""
+
+    @abstractmethod
+    def interval(self, counts: ReportCounts, confidence: float) -> tuple[float, float]:
+        """Return an interval that covers the mean of the clients' numbers with this confidence."""
+
+    @abstractmethod
+    def variance(self, code: int, clients: int) -> float:
+        """Return the variance of the estimated mean if all clients have this value."""
 
 
 def make_normal_estimate(value: float, error: float, confidence: float) -> NormalEstimate:

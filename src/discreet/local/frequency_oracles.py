@@ -35,8 +35,8 @@ from discreet.local.distribution_fitting import (
     fit_iterative_bayes,
     fit_maximum_likelihood,
 )
-from discreet.local.estimates import Intervals
-from discreet.local.operator import FrequencyOracle, TwoLevelOperator
+from discreet.local.estimates import FrequencyOracle, Intervals
+from discreet.local.operator import TwoLevelOperator
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 

@@ -20,8 +20,7 @@ from scipy.special import stdtrit
 from discreet.core.argument_types import require_floats
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import is_real
-from discreet.local.estimates import MeanEstimate
-from discreet.local.operator import MeanOperator
+from discreet.local.estimates import MeanEstimate, MeanOperator
 from discreet.local.report_formats import ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 

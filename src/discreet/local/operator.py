@@ -46,7 +46,6 @@ from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.guarantees import PureDP
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate
 from discreet.local.report_formats import CodeFormat, ReportCounts, ReportFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
@@ -181,67 +180,6 @@ class Operator(Protocol):
     ) -> tuple[PosteriorRange, ...]:
         """Return the properties for which some report moves the belief further than the promise allows."""
         return find_breaches(self.posterior_ranges(prior, properties), promise)
-
-
-class FrequencyOracle(Operator, Protocol):
-    """An operator from whose reports the share of every value is estimated: a frequency oracle."""
-
-    @abstractmethod
-    def estimate_raw_shares(self, counts: ReportCounts) -> Floats:
-        """Return the unbiased estimate of every share: linear in the counts, possibly negative."""
-
-    @abstractmethod
-    def fit_shares(self, counts: ReportCounts) -> Floats:
-        """Return the most likely shares, or a projection close to them: at least 0, with sum 1."""
-
-    @abstractmethod
-    def intervals(self, counts: ReportCounts, confidence: float) -> Intervals:
-        """Return for every value an interval that covers its true share with this confidence.
-
-        For pure operators coverage is at least the confidence, for linear ones it is approximate: see
-        `estimates` and `frequency_oracles`.
-        """
-
-    @abstractmethod
-    def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
-        """Return the estimated variance of a weighted sum of raw shares, for clients sampled at random."""
-
-    @abstractmethod
-    def variance(self, share: float, clients: int) -> float:
-        """Return the variance of the raw share of a value with this true share, all others being equal."""
-
-    def estimate(self, reports: Reports | ReportCounts) -> FrequencyEstimate:
-        """Return the estimated distribution of the clients' values."""
-        counts = self.count_reports(reports)
-        return FrequencyEstimate(
-            operator=self,
-            counts=counts,
-            raw=self.estimate_raw_shares(counts),
-            shares=self.fit_shares(counts),
-        )
-
-
-class MeanOperator(Operator, Protocol):
-    """An operator whose values are numbers on a grid from `low` to `high`, and which estimates their mean."""
-
-    low: float
-    high: float
-
-    @abstractmethod
-    def encode(self, numbers: ArrayLike) -> Integers:
-        """Return the codes of the grid points nearest to the numbers."""
-
-    @abstractmethod
-    def estimate(self, reports: Reports | ReportCounts) -> MeanEstimate:
-        """Return the estimated mean of the clients' numbers."""
-
-    @abstractmethod
-    def interval(self, counts: ReportCounts, confidence: float) -> tuple[float, float]:
-        """Return an interval that covers the mean of the clients' numbers with this confidence."""
-
-    @abstractmethod
-    def variance(self, code: int, clients: int) -> float:
-        """Return the variance of the estimated mean if all clients have this value."""
 
 
 def require_mask(owner: Operator, holds: Mask) -> Mask:

@@ -33,7 +33,7 @@ from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import sample_bits, unpack_bits
-from discreet.local.estimates import Intervals
+from discreet.local.estimates import FrequencyOracle, Intervals
 from discreet.local.exact_sampling import (
     fraction_to_threshold,
     require_codes,
@@ -41,7 +41,6 @@ from discreet.local.exact_sampling import (
     round_field_to_threshold,
     sample_uniform,
 )
-from discreet.local.operator import FrequencyOracle
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 

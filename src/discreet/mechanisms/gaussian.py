@@ -39,15 +39,15 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     """
     _check_parameters("exact_sigma", epsilon, delta, sensitivity)
 
-    def excess(log_mu: float) -> float:
+    def compute_excess(log_mu: float) -> float:
         return GaussianDP(mu=math.exp(log_mu)).profile(float(epsilon)) - delta
 
     low, high = -30.0, 10.0 + math.log1p(float(epsilon))
-    reachable = excess(low) < 0 < excess(high)
+    reachable = compute_excess(low) < 0 < compute_excess(high)
     require_parameter(
         reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}"
     )
-    return float(sensitivity) / math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
+    return float(sensitivity) / math.exp(scipy.optimize.brentq(compute_excess, low, high, xtol=1e-13))
 
 
 def textbook_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:

@@ -13,16 +13,13 @@ Half-width  One value: exact. Several: from the table of `mechanisms.tabulated_l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from discreet.core.number_checks import require_count, require_probability
-from discreet.mechanisms.noise_laws import Floats, NoiseLaw
-from discreet.mechanisms.sampling import Integers
+from discreet.mechanisms.noise_laws import NoiseLaw
 from discreet.mechanisms.tabulated_laws import (
     MOST_CACHED,
     NoiseTerm,
@@ -71,12 +68,6 @@ class LinearCombination:
         require_count(cls.__name__, "cells", cells)
         return cls.from_counts([(law, weight, cells)])
 
-    @classmethod
-    def from_weight_array(cls, law: NoiseLaw, weights: Floats) -> LinearCombination:
-        """Return the error of a weighted sum of many values of one law."""
-        distinct, counts = np.unique(np.abs(weights), return_counts=True)
-        return cls.from_counts((law, w, m) for w, m in zip(distinct.tolist(), counts.tolist(), strict=True))
-
     def __add__(self, other: LinearCombination) -> LinearCombination:
         """Return the error of the sum of two numbers whose noises are independent."""
         return LinearCombination(combine_equal_terms((*self.terms, *other.terms)))
@@ -120,29 +111,6 @@ def _find_half_width(terms: Terms, beta: float) -> Fraction:
     return found // step * step
 
 
-def tabulate_sum_half_widths(law: NoiseLaw, counts: Integers, beta: float) -> Floats:
-    """Return half-widths of sums of so many values of one law: running totals, moving sums, totals by group.
-
-    At most about 300 laws are computed: a count above 100 is rounded up to the next of a series that grows by
-    3%, which widens its half-width by at most 1.6%. That is outward, since another independent term never
-    narrows a sum (`mechanisms.noise_laws`, Unimodal).
-    """
-    series = _list_counts(int(np.max(counts, initial=0)))
-    places = np.searchsorted(series, counts)
-    widths = np.zeros(series.size)
-    for place in np.unique(places).tolist():
-        if series[place] > 0:
-            combination = LinearCombination.from_equal_cells(law, int(series[place]))
-            widths[place] = round_up(combination.half_width(beta))
-    return widths[places]
-
-
-def _list_counts(largest: int) -> Integers:
-    """Return 0 to 100, and from there a series that grows by 3% up to at least `largest`."""
-    growth = math.ceil(math.log(max(largest, 100) / 100) / math.log(1.03)) + 1
-    return np.concatenate([np.arange(100), np.ceil(100 * 1.03 ** np.arange(growth + 1)).astype(np.int64)])
-
-
 def round_up(number: Fraction) -> float:
     """Return the least double of at least `number`.
 
@@ -151,18 +119,3 @@ def round_up(number: Fraction) -> float:
     """
     near = float(number)
     return near if near >= number else math.nextafter(near, math.inf)
-
-
-def round_down(number: Fraction) -> float:
-    """Return the largest double of at most `number`."""
-    return -round_up(-number)
-
-
-def map_interval(low: float, high: float, function: Callable[[float], float]) -> tuple[float, float]:
-    """Return the interval of a monotone function of a number, rounded outward: its ends are mapped.
-
-    >>> map_interval(4.0, 9.0, lambda x: 1 / x)[0] < 1 / 9
-    True
-    """
-    ends = sorted((function(low), function(high)))
-    return math.nextafter(ends[0], -math.inf), math.nextafter(ends[1], math.inf)

@@ -137,11 +137,15 @@ class GroupSelection:
         require_count(self, "people", people, minimum=0)
         e, k = float(self.rate), self.threshold
 
-        def outermost(count: int) -> float:
+        def compute_outer_mass(count: int) -> float:
             """Return the probability of the last `count` outcomes on one side, count <= k + 1."""
             return math.exp(-e * (k + 1 - count)) * -math.expm1(-e * count) / self._norm
 
-        return outermost(people) if people <= k + 1 else 1 - outermost(max(0, 2 * k + 1 - people))
+        return (
+            compute_outer_mass(people)
+            if people <= k + 1
+            else 1 - compute_outer_mass(max(0, 2 * k + 1 - people))
+        )
 
     def release(self, groups: Exact[GroupCounts], random: Randomness) -> Released[GroupCounts]:
         held = groups.secret.people > 0

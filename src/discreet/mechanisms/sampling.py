@@ -186,10 +186,10 @@ def _sample_low_parts(rate: Fraction, shift: int, count: int, random: Randomness
     while open_places.size:
         w = (random.draw_words(open_places.size) >> np.uint64(64 - shift)).astype(np.int64)
 
-        def exponent(i: int, w: Integers = w) -> Fraction:
+        def compute_exponent(i: int, w: Integers = w) -> Fraction:
             return rate * int(w[i])
 
-        kept = _sample_coins(w.astype(np.float64) * slope, exponent, random)
+        kept = _sample_coins(w.astype(np.float64) * slope, compute_exponent, random)
         drawn[open_places[kept]] = w[kept]
         open_places = open_places[~kept]
     return drawn
@@ -222,12 +222,12 @@ def sample_discrete_gaussian(variance: Fraction, count: int, random: Randomness)
         if y.dtype == object:
             drawn = drawn.astype(object)
 
-        def exponent(i: int, y: Integers = y) -> Fraction:
+        def compute_exponent(i: int, y: Integers = y) -> Fraction:
             return (abs(int(y[i])) - centre) ** 2 / (2 * variance)
 
         offset = np.asarray(np.abs(y) / float(centre) - 1.0, dtype=np.float64)
         x = offset**2 * float(centre * centre / (2 * variance))
-        kept = _sample_coins(x, exponent, random)
+        kept = _sample_coins(x, compute_exponent, random)
         drawn[open_places[kept]] = y[kept]
         open_places = open_places[~kept]
     return drawn

@@ -8,20 +8,16 @@ cells.
 Cells       independent noises: the least h with the product of Pr[|Z_i| <= h_i] at least 1 - beta. Where
             laws differ, every cell has the same miss probability alpha, the largest for which the product
             suffices: 1 - (1 - beta)**(1/n), or more where lattices leave room.
-Outputs     linear combinations that may share noises: each at beta / n (Bonferroni), however they depend.
-Box         where all cells are within their half-widths h_i, every weighted sum of them is within the sum of
-            |w_i| h_i: for combinations that are chosen after the cells were seen, however many.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
 from discreet.core.number_checks import require_count, require_probability
-from discreet.mechanisms.linear_combinations import LinearCombination
 from discreet.mechanisms.noise_laws import NoiseLaw
 
 ROUND_DOWN = 1 - 2.0**-45  # covers the rounding of logarithms and their sums
@@ -75,22 +71,3 @@ def _find_cell_half_widths(
         else:
             high = middle
     return best
-
-
-def find_joint_half_widths(combinations: Sequence[LinearCombination], beta: float) -> list[Fraction]:
-    """Return a half-width per combination so that all hold at once, whatever noises they share."""
-    require_probability("simultaneous bounds", "beta", beta)
-    share = beta / max(1, len(combinations)) * ROUND_DOWN
-    return [combination.half_width(share) for combination in combinations]
-
-
-def bound_by_box(combination: LinearCombination, cells: Mapping[NoiseLaw, int], beta: float) -> Fraction:
-    """Return a half-width of a combination that was chosen after all cells of the measurement were seen.
-
-    `cells` counts the cells of the measurement by law, and contains every law of the combination. With one
-    term of weight 1 it is that cell's simultaneous half-width.
-    """
-    steps: dict[NoiseLaw, Fraction] = {}
-    for law, width in find_cell_half_widths(cells, beta).items():
-        steps[law.in_steps] = max(width / law.unit, steps.get(law.in_steps, Fraction(0)))
-    return sum((term.copies * term.coefficient * steps[term.law] for term in combination.terms), Fraction(0))

@@ -123,13 +123,15 @@ class EngineCounter:
     """A counter inside the engine, over a table of the prepared store.
 
     `max_rows_per_person` rows of each person are counted; None where the store keeps no rank, because a
-    person is a row.
+    person is a row. `leaves_out_missing`: a row is not counted if it lacks a value that the policy says no
+    row lacks; else it is in the first bin.
     """
 
     engine: Engine
     schema: Schema
     table: str
     max_rows_per_person: int | None = None
+    leaves_out_missing: bool = False
 
     @classmethod
     def from_table(cls, engine: Engine, policy: Policy, table: str, schema: Schema) -> EngineCounter:
@@ -160,6 +162,7 @@ class EngineCounter:
             table=self.table,
             attributes=tuple(attributes[name] for name in used),
             max_rows_per_person=self.max_rows_per_person,
+            leaves_out_missing=self.leaves_out_missing,
         )
         places = [tuple(used.index(name) for name in names) for names in sets]
         table = self.engine.count(count_sql.write_set_counts(rows, places)).secret

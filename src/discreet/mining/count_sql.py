@@ -37,6 +37,7 @@ class RowSelection:
     attributes: tuple[Attribute, ...]
     max_rows_per_person: int | None
     with_target: bool = False
+    leaves_out_missing: bool = False
 
     def write_sql(self, *more: str) -> str:
         """Return the SELECT; `more` are further expressions over the stored columns."""
@@ -50,6 +51,9 @@ class RowSelection:
         )
         if self.with_target:
             kept.append(f"{quote_identifier(self.attributes[-1].name)} IS NOT NULL")
+        if self.leaves_out_missing:
+            complete = [each.name for each in self.attributes if not each.has_missing_bin]
+            kept += [f"{quote_identifier(name)} IS NOT NULL" for name in complete]
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
         return f"SELECT {', '.join([*bins, *more])} FROM {quote_identifier(self.table)}{where}"
 

@@ -218,7 +218,7 @@ def _require_applicable_options(kind: str, **options: object) -> None:
         if value is not None and name not in OPTIONS[kind]:
             of = " and ".join(each for each, names in OPTIONS.items() if name in names)
             raise InvalidParameterError(
-                f"train: {name} says nothing of {kind}; it is an option of {of}.", hint="Leave it out."
+                f"train: {name} does not apply to {kind}; it is an option of {of}.", hint="Leave it out."
             )
 
 

@@ -98,7 +98,7 @@ class Schema:
         for name in logarithmic:
             if name not in numbers:
                 raise RequestError(
-                    f"{name} is no number that is used, so a log scale says nothing of it.",
+                    f"A log scale does not apply to {name}, which is not a numeric column of the model.",
                     hint="Leave it out of `logarithmic=`.",
                 )
 

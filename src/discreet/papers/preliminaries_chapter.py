@@ -229,10 +229,10 @@ def _get_classic_sigma(epsilon: float) -> float:
 def _find_failing_epsilon(sigma: Callable[[float], float]) -> float:
     """Return the epsilon above which this much noise is not (epsilon, delta)-DP."""
 
-    def excess(epsilon: float) -> float:
+    def compute_excess(epsilon: float) -> float:
         return GaussianDP(mu=1 / sigma(epsilon)).profile(epsilon) / DELTA - 1
 
-    return float(scipy.optimize.brentq(excess, 1.0, 30.0))
+    return float(scipy.optimize.brentq(compute_excess, 1.0, 30.0))
 
 
 def _make_points(

@@ -319,6 +319,7 @@ def format_explain(proposal: Plan) -> list[str]:
     """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
     plan = proposal.query_plan
     lines = [f"cost: {proposal.cost_sentence}"]
+    lines += [f"or free: {proposal.free_offer_sentence}"] if proposal.free_offer_sentence else []
     lines += [
         f"error at {format_percent(plan.confidence)}: {each.name}: {each.description} ({each.mechanism})"
         for each in proposal.expected_errors

@@ -55,6 +55,8 @@ DISCREET_SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "discreet.within": ("", _parse_within),
     "discreet.least_rows": ("", _parse_least_rows),
     "discreet.confidence": ("95%", lambda text: parse_probability("discreet.confidence", text)),
+    "discreet.free": ("off", _parse_flag),
+    "discreet.fresh": ("off", _parse_flag),
     "discreet.raw": ("off", _parse_flag),
     "discreet.intervals": ("off", _parse_flag),
 }

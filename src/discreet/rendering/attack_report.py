@@ -53,7 +53,7 @@ def require_report_path(path: Path) -> None:
             f"A report is an .html, .md or .json file; got {path.name}.", hint="Name such a file."
         )
     if not path.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+        raise RequestError(f"There is no folder {path.parent}.", hint="Create it, or name another file.")
 
 
 def write_attack_report(evaluation: AttackEvaluation, path: Path) -> None:

@@ -84,9 +84,9 @@ def _print_posterior_audit(console: Console, posterior_audit: PosteriorAudit) ->
     allowed = "none" if posterior_audit.tail == 0 else f"at most {format_chance(posterior_audit.tail)}"
     prior, cap = format_percent(posterior_audit.prior), format_percent_up(posterior_audit.cap)
     console.print(
-        f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "
-        f"{prior}, had a new one. Above {cap} ended {format_percent(posterior_audit.fraction)} of them; "
-        f"allowed is {allowed}.",
+        "\nAn attacker who knew all but one person's record, and believed the truth with a probability of "
+        f"{prior} before each run, ended above {cap} in {format_percent(posterior_audit.fraction)} of the "
+        f"runs; allowed is {allowed}.",
         highlight=False,
     )
     console.print(posterior_audit.verdict, style="green" if posterior_audit.holds else "red", highlight=False)

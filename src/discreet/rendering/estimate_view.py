@@ -123,9 +123,8 @@ def show_itemsets(console: Console, found: MiningResult) -> None:
     sure = (
         f"Itemsets of at least {format_percent(wanted.min_support)} of the baskets, rules of a strength "
         "of at least "
-        f"{format_percent(wanted.min_strength)}: that any itemset here is none of them has a chance of "
-        f"at most {doubt}, "
-        "and so for the rules. What is too near to tell is left out."
+        f"{format_percent(wanted.min_strength)}. The chance that any itemset listed is wrong is at most "
+        f"{doubt}, and so it is for the rules. Those too near to decide are left out."
     )
     intervals = f"{found.clients:,}; intervals hold with {format_percent(wanted.confidence)} each"
     print_facts(

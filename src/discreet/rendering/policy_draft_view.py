@@ -86,7 +86,7 @@ def _list_remarks(table: TableDraft) -> list[str]:
         listed = ", ".join(found.other_sheets)
         remarks.append(f"The fullest sheet of {name} was taken; it also has {listed}: csv, sheet names it.")
     if found is not None and found.has_short_header:
-        remarks.append(f"The header of {name} has a name less than its rows have values: it is left out.")
+        remarks.append(f"The header of {name} has one name fewer than its rows have values: it is left out.")
     if found is not None and found.has_offsets:
         remarks.append(f"Times of {name} that have an offset, such as +02:00, are read in UTC.")
     if found is not None and len(table.columns) == 1:

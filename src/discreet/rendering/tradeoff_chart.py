@@ -59,7 +59,7 @@ def draw_tradeoff(tradeoff: Tradeoff, index: int) -> str:
         padding={"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
         autosize="none",
     )
-    svg = chart_to_svg(chart, f"± {tradeoff.unit} by what may be believed at most")
+    svg = chart_to_svg(chart, f"± {tradeoff.unit} by the highest belief that is allowed")
     x, y = plot.get_position(tradeoff.points[index])
     point = f'<circle id="{POINT_ID}" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{VERMILLION}"/>'
     return f"{svg.removesuffix('</svg>')}{point}</svg>"

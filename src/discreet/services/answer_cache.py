@@ -3,6 +3,7 @@
 Key      A hash of the plan or the request, the policy that bounds the data, and the version of the data. It
          is the same as in ledgers of earlier versions: what was paid for is never charged again.
 Scope    One analyst. Others pay for the same question: a free answer would show them that it was asked.
+         Where analysts share answers, all of them.
 Content  A SQL answer is stored as an Arrow stream with its intervals, any other table as a Parquet file.
 
 Post-processing of a stored answer is free; nothing that was not released is stored.
@@ -32,12 +33,13 @@ from discreet.sql.releases import IntervalBounds
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerCache:
-    """The stored answers of one analyst under one policy and version of the data."""
+    """The stored answers of one analyst, or of all who share them, under one policy and data version."""
 
     ledger: Ledger
     analyst: str
     policy_version: str
     data_version: str
+    is_shared: bool = False
 
     @classmethod
     def for_analyst(cls, ledger: Ledger, policy: Policy, analyst: str) -> AnswerCache:
@@ -46,6 +48,7 @@ class AnswerCache:
             analyst=analyst,
             policy_version=compute_policy_version(policy),
             data_version=str(policy.data_version),
+            is_shared=policy.share_answers,
         )
 
     def compute_question_key(self, release_key: str) -> str:
@@ -62,11 +65,13 @@ class AnswerCache:
 
     def find(self, key: str) -> StoredAnswer | None:
         """Return what is stored under a key, which is free, or None."""
-        return self.ledger.find_stored_answer(self.analyst, key)
+        return self.ledger.find_stored_answer(None if self.is_shared else self.analyst, key)
 
     def find_or_reserve(self, key: str, text: str, guarantee: Guarantee) -> StoredAnswer | Entry:
         """Return what is stored under a key, or a new reservation to settle."""
-        return self.find(key) or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+        return self.find(key) or self.ledger.reserve_or_replay(
+            self.analyst, key, text, guarantee, is_shared=self.is_shared
+        )
 
 
 def _hash_text(text: str) -> str:

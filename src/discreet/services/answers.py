@@ -19,7 +19,7 @@ from discreet.core.csv_escaping import escape_cell
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.released_tables import ReleasedTable, describe_cost, name_entries
-from discreet.sql.accuracy import RankError, find_measures_by_column, find_rank_error
+from discreet.sql.accuracy import RankError, find_rank_errors
 from discreet.sql.error_plan import ALL_ROWS, PER_ROW
 from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.releases import IntervalBounds, Release
@@ -320,11 +320,7 @@ def build_answer(
         belief=belief,
         entries=entries,
         sentence=sentence,
-        rank_errors={
-            name: found
-            for name, each in find_measures_by_column(plan).items()
-            if name in errors.measures_with_intervals and (found := find_rank_error(plan, each))
-        },
+        rank_errors=find_rank_errors(plan),
     )
 
 

@@ -51,7 +51,7 @@ def _compute_charged(
     try:
         return run_charged(compute)
     except EngineFault as fault:
-        ledger.fault(entry, fault.incident)
+        ledger.record_fault(entry, fault.incident)
         raise
 
 

@@ -1,21 +1,21 @@
 """A publication: counts that are planned from a request, charged once, stored, and certified.
 
 request → publication (no data) → `make_offer`: its cost and effect on belief → `release_counts`: charged,
-free if repeated → `write_release`: a file and its certificate
+free if repeated or stored as a measurement → `write_release`: a file and its certificate
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from discreet.accounting.entries import guarantee_to_json
+from discreet.accounting.entries import StoredAnswer, guarantee_to_json
 from discreet.belief import Belief
 from discreet.belief.wording import ATTACKER, format_count
 from discreet.core.engine import Engine
@@ -24,7 +24,8 @@ from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
-from discreet.mining.tabulation.contingency import ContingencyPlan
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mining.tabulation.contingency import ContingencyPlan, build_contingency_table
 from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.mining.tabulation.workloads import WorkloadPlan
@@ -32,7 +33,10 @@ from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
 from discreet.services.answer_cache import table_from_bytes, table_to_bytes
 from discreet.services.budget_units import compute_share
+from discreet.services.count_measurements import CountMeasurement
 from discreet.services.curator import Curator
+from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.question_request import Reuse
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.source_tables import require_not_source
 from discreet.services.stored_releases import (
@@ -48,7 +52,8 @@ if TYPE_CHECKING:
 class Publication:
     """A planned release of counts, and its cost.
 
-    `plan_summary` describes the plan for JSON and the certificate.
+    `plan_summary` describes the plan for JSON and the certificate. `measurement` is what its counts are in
+    the measurement store, if they are anything there.
     """
 
     verb: str
@@ -62,6 +67,7 @@ class Publication:
     plan_summary: Mapping[str, object]
     plan: ContingencyPlan | WorkloadPlan | ItemsetPlan | StreamPlan
     compute_rows: Callable[[Engine, Randomness], pa.Table] = field(repr=False)
+    measurement: CountMeasurement | None = field(default=None, repr=False)
 
     @property
     def certificate(self) -> dict[str, object]:
@@ -152,43 +158,134 @@ def _build_guarantee(curator: Curator, epsilon: Real, delta: Real) -> PureDP | Z
 
 def make_offer(curator: Curator, publication: Publication) -> Offer:
     """Return the effect of a publication on belief; charges nothing and reads no data."""
-    spent = curator.ledger.get_accountant(curator.belief_scope)
-    stored = curator.answer_cache.find(
-        curator.answer_cache.compute_release_key(publication.verb, publication.terms)
-    )
-    fits = stored is not None or curator.ledger.has_room_for(curator.analyst, publication.guarantee)
+    spent = curator.ledger.get_known_accountant(curator.belief_scope)
+    repeated, stored = _find_repeated(curator, publication), None
+    if repeated is None:
+        stored = find_stored_counts(curator, publication)
+    entry = repeated.entry.number if repeated else stored.entry if stored else None
+    is_free = entry is not None
+    fits = is_free or curator.ledger.has_room_for(curator.analyst, publication.guarantee)
     before = spent.compute_belief()
     return Offer(
-        publication=publication,
+        publication=stored.publication if stored else publication,
         belief_before=before,
-        belief_after=spent.spend(publication.guarantee).compute_belief() if fits and not stored else before,
+        belief_after=spent.spend(publication.guarantee).compute_belief() if fits and not is_free else before,
         fits_budget=fits,
         share=compute_share(spent.compute_cost(publication.guarantee), spent.limit),
-        entry=None if stored is None else stored.entry.number,
+        entry=entry,
     )
 
 
 def release_counts(curator: Curator, publication: Publication) -> ReleasedCounts:
     """Charge a publication and return its counts; repeating the same request is free for the analyst."""
+    stored = None
+    if _find_repeated(curator, publication) is None:
+        stored = find_stored_counts(curator, publication)
+    if stored is not None:
+        curator.measurement_store.note_shown(stored.found, publication.ledger_text)
+        return _describe_release(curator, stored.publication, stored.rows, stored.entry, repeated=True)
+    measurement, identity = publication.measurement, _identify_measurement(curator, publication)
+
+    def compute_rows(engine: Engine, random: Randomness) -> pa.Table:
+        rows = publication.compute_rows(engine, random)
+        if measurement is None or identity is None or not isinstance(publication.plan, ContingencyPlan):
+            return rows
+        return measurement.annotate_table(rows, identity, publication.plan.noise)
+
     found = release_or_replay(
         curator,
         publication.verb,
         publication.ledger_text,
         publication.terms,
         publication.guarantee,
-        publication.compute_rows,
+        compute_rows,
         serialize=table_to_bytes,
         deserialize=table_from_bytes,
         guarantee_at=lambda epsilon: _build_guarantee(curator, epsilon, publication.delta),
+        identities=[] if identity is None else [identity],
     )
+    rows = found.release.replace_schema_metadata(None)
+    return _describe_release(curator, publication, rows, found.entry, repeated=found.repeated)
+
+
+def _describe_release(
+    curator: Curator, publication: Publication, rows: pa.Table, entry: int, *, repeated: bool
+) -> ReleasedCounts:
     return ReleasedCounts(
         publication=publication,
-        rows=found.release,
+        rows=rows,
         belief=curator.ledger.compute_belief(analyst=curator.belief_scope),
         sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
-        entry=found.entry,
-        repeated=found.repeated,
+        entry=entry,
+        repeated=repeated,
     )
+
+
+def _find_repeated(curator: Curator, publication: Publication) -> StoredAnswer | None:
+    """Return what the same request released before."""
+    key = curator.answer_cache.compute_release_key(publication.verb, publication.terms)
+    return curator.answer_cache.find(key)
+
+
+# -- The measurement store ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredCounts:
+    """The counts of a publication from one stored measurement, and the publication with its noise."""
+
+    publication: Publication
+    rows: pa.Table
+    entry: int
+    found: FoundMeasurements
+
+
+def find_stored_counts(curator: Curator, publication: Publication) -> StoredCounts | None:
+    """Return the counts from the measurement store; None if it lacks them, or has more noise than planned."""
+    measurement, plan = publication.measurement, publication.plan
+    if measurement is None or not isinstance(plan, ContingencyPlan) or not measurement.has_all_cells:
+        return None
+    if measurement.planned_noise != plan.noise:
+        return None
+    found = curator.measurement_store.find(measurement.plan, publication.ledger_text)
+    if found.missing:
+        return None
+    # the best of those that a mean is made of, since a certificate states the guarantee of one
+    parts, identity = found.stored[measurement.name], found.identities[measurement.name]
+    best = min(parts, key=lambda each: float(each.primitives[identity].noise.variance))
+    found = replace(found, stored={measurement.name: (best,)})
+    measured = found.combine({})[measurement.core.table]
+    noise = measured.primitives[measurement.name].noise
+    if not isinstance(noise, DiscreteLaplace):
+        return None
+    budget = replace(plan.budget, amount=Fraction(noise.epsilon))
+    made = replace(plan, budget=budget)
+    if made.noise != noise or budget.amount < plan.budget.amount:
+        return None
+    return StoredCounts(
+        publication=replace(
+            publication,
+            epsilon=budget.amount,
+            guarantee=budget.guarantee,
+            plan=made,
+            plan_summary={**publication.plan_summary, "error95": made.error95},
+        ),
+        rows=build_contingency_table(made, measurement.arrange_cells(measured)).to_arrow(),
+        entry=found.entries[0],
+        found=found,
+    )
+
+
+def _identify_measurement(curator: Curator, publication: Publication) -> str | None:
+    """Return the identity of what a publication measures for the measurement store; None for nothing."""
+    measurement = publication.measurement
+    if measurement is None:
+        return None
+    found = curator.measurement_store.find(measurement.plan, publication.ledger_text, Reuse.NOTHING)
+    return found.identities[measurement.name]
+
+
+# -- Files --------------------------------------------------------------------------------------------------
 
 
 def require_writable_output(curator: Curator, publication: Publication, output: Path | None) -> None:

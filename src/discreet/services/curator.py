@@ -8,14 +8,15 @@ fault shows a constant text and suspends the analyst until the custodian clears 
 
 Belief      covers all answers. Where analysts divide the promise, each sees the belief that follows from
             that analyst's answers alone: other analysts' activity is not disclosed, by a refused budget
-            either, and all analysts together keep the promise. The custodian's ledger states both.
+            either, and all analysts together keep the promise. The custodian's ledger states both. Where
+            they share answers, each sees the belief that follows from all.
 Concurrent  a question that is repeated before its first answer is ready, in any thread, process or server
             of the same ledger, waits for that answer and is free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -217,8 +218,12 @@ class Curator(Closeable):
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self.promise = get_promise(policy)
         self._engine, self._random, self.public_engine = engine, random or Randomness(), engine
+        if policy.share_answers:
+            ledger.share_answers()
         self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
-        self.measurement_store = MeasurementStore(index=MeasurementIndex(ledger, analyst), policy=policy)
+        self.measurement_store = MeasurementStore(
+            index=MeasurementIndex(ledger, analyst, policy.share_answers), policy=policy
+        )
         self._computed_answers: BoundedCache[Hashable, Release] = BoundedCache(MAX_CACHED_ANSWERS)
         self._fault_log = fault_log.open_fault_log(policy.ledger)
         self._planner = QuestionPlanner(
@@ -365,7 +370,7 @@ class Curator(Closeable):
                 )
                 entries = (*found.entries, *([] if entry is None else [entry.number]))
                 charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
-            plan = found.apply_noise(plan, self.policy, proposal.text)
+            plan = self.measurement_store.apply_noise(plan, found, proposal.text)
             # before anything is computed: whether that fails depends on the cells, too
             self.measurement_store.note_shown(found, proposal.text)
             try:
@@ -382,6 +387,7 @@ class Curator(Closeable):
                 hint = f"{failure.hint} {CHARGED.format(epsilon=float(charged), entry=max(entries))}"
                 raise type(failure)(failure.message, hint=hint) from None
             table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
+        belief, sentence = self.ledger.state_belief(analyst=self.belief_scope)
         return build_answer(
             plan,
             table,
@@ -389,9 +395,16 @@ class Curator(Closeable):
             kinds,
             charged=charged,
             entries=entries,
-            belief=self.ledger.compute_belief(analyst=self.belief_scope),
-            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+            belief=belief,
+            sentence=sentence,
         )
+
+    def wait_for_others(self, proposal: Plan) -> None:
+        """Wait while analysts who share answers measure what a plan lacks, which is free then."""
+        index = self.measurement_store.index
+        if index.is_shared:
+            found = find_measurements(self.measurement_store, proposal)
+            index.wait_for([found.identities[name] for name in found.missing])
 
     def charge_and_release(
         self,
@@ -423,12 +436,18 @@ class Curator(Closeable):
         compute: Callable[[Engine, Randomness], T | LateResult[T]],
         serialize: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
+        *,
+        identities: Collection[str] = (),
     ) -> tuple[T, Entry] | StoredAnswer:
-        """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
+        """Return the analyst's stored release for `key`; otherwise charge and run `compute`.
+
+        `identities` are the measurements that it releases, for the measurement store.
+        """
         found = self.answer_cache.find_or_reserve(key, text, guarantee)
-        return (
-            found if isinstance(found, StoredAnswer) else self._release(found, compute, serialize, metadata)
-        )
+        if isinstance(found, StoredAnswer):
+            return found
+        self.measurement_store.index.announce(found, identities)
+        return self._release(found, compute, serialize, metadata)
 
     def _release(
         self,
@@ -452,8 +471,8 @@ class Curator(Closeable):
 
     @property
     def belief_scope(self) -> str | None:
-        """The analyst whose answers belief covers; None for all answers, if the policy has one analyst."""
-        return self.analyst if len(self.policy.analysts) > 1 else None
+        """The analyst whose answers belief covers; None for all, if there is one analyst, or they share."""
+        return None if len(self.policy.analysts) < 2 or self.policy.share_answers else self.analyst
 
     def close(self) -> None:
         """Close the engine and the ledger."""

@@ -135,7 +135,7 @@ class FoundMeasurements:
                 continue
             taken = [_take_numbers(each.primitives[identity], places[id(each)]) for each in own]
             bought = [primitives[name]] if name in self.missing else []
-            looks = list_looks([each.entry for each in own], is_bought=bool(bought))
+            looks = list_looks([each.entry_id for each in own], is_bought=bool(bought))
             primitives[name] = average_measurements([*taken, *bought], looks)
         return MeasuredCore(keys=keys, primitives=primitives, selected_values=selected)
 
@@ -158,7 +158,7 @@ def describe_mean(
     """Return the mean of stored measurements, and of one that is bought if any, without its numbers."""
     stored = [replace(each.primitives[identity], numbers=NO_NUMBERS) for each in parts]
     new = [] if bought is None else [bought.to_released(NO_NUMBERS)]
-    looks = list_looks([each.entry for each in parts], is_bought=bought is not None)
+    looks = list_looks([each.entry_id for each in parts], is_bought=bought is not None)
     return average_measurements([*stored, *new], looks)
 
 

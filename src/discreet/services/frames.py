@@ -257,7 +257,7 @@ def _convert_column(
     """Return an array of a type that engines read, as the same value whatever type it is stored in."""
     if getattr(array.type, "extension_name", "") == UUID_TYPE:
         return array
-    plain = _decode(array)
+    plain = _decode_array(array)
     if plain is not array:
         return _convert_column(plain, table, name, declared, is_key=is_key)
     _require_plain_type(array.type, table, name)
@@ -301,7 +301,7 @@ def _has_whole_steps(kind: pa.DataType, declared: Column) -> bool:
     )
 
 
-def _decode(array: Any) -> Any:
+def _decode_array(array: Any) -> Any:
     """Return an array without extension, runs or dictionary; one of texts keeps its dictionary."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in STORED_TYPES:

@@ -129,7 +129,7 @@ def _find_mark_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFi
         yield MarkFile(path=path, sources=listed, written=stays and _is_writable_folder(folder))
     for folder, patterns in looked_at.items():
         path = folder / BESIDE_SOURCES
-        if folder not in anchors and _exists(path):
+        if folder not in anchors and _has_ledger(path):
             yield MarkFile(path=path, sources=tuple(sorted(patterns)), written=False)
 
 
@@ -166,7 +166,7 @@ def _is_writable_folder(folder: Path) -> bool:
         return True  # writing the mark will report the reason
 
 
-def _exists(path: Path) -> bool:
+def _has_ledger(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:

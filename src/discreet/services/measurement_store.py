@@ -2,7 +2,7 @@
 
 Stored      Each ledger entry of a question keeps what it released: for every group the noisy integers, as
             they were released and with their noise, and selected values. Whatever a question makes of them
-            is computed anew, and is free.
+            is computed anew, and is free. So do tables of counts (`count_measurements`).
 Identity    A measurement is found by `sql.measurement_identity`, the version of the data, and the entries of
             the policy that it reads: adding a column or an analyst to the policy changes no other identity.
 Good enough A stored measurement serves if its noise is no wider than the planned one, and the answer states
@@ -32,6 +32,7 @@ from discreet.core.policy import Policy
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.services.bounded_cache import BoundedCache
+from discreet.services.count_measurements import parse_counts
 from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
 from discreet.services.policy_version import compute_policy_version
 from discreet.services.question_request import Reuse
@@ -69,6 +70,9 @@ class MeasurementStore:
         default_factory=lambda: BoundedCache(MAX_CACHED_ENTRIES), repr=False
     )
     _versions: dict[str, str] = field(default_factory=dict, repr=False)
+    _stated_plans: BoundedCache[Hashable, QueryPlan] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
+    )
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
@@ -134,6 +138,12 @@ class MeasurementStore:
             finer_cores=finer_cores,
         )
         return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
+
+    def apply_noise(self, plan: QueryPlan, found: FoundMeasurements, question: str) -> QueryPlan:
+        """Return the plan with the noise that its measurements will have, so that it states their errors."""
+        shown = tuple(each.was_shown(question) for parts in found.stored.values() for each in parts)
+        key = (plan, found.sources, found.missing, shown)
+        return self._stated_plans.get_or_compute(key, lambda: found.apply_noise(plan, self.policy, question))
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
         """Note which cells a question shows of entries of which not everything was shown at first."""
@@ -299,7 +309,10 @@ class MeasurementStore:
 
         def read() -> tuple[StoredMeasurements, ...]:
             stored = self.index.get_answer(entry)
-            return parse_entry(stored.answer, stored.entry)
+            if stored.metadata.get("kind") == KIND:
+                return parse_entry(stored.answer, stored.entry)
+            counts = parse_counts(stored.answer, stored.entry)
+            return () if counts is None else (counts,)
 
         return self._entries.get_or_compute(entry, read)
 
@@ -355,7 +368,8 @@ def choose_means(
     Then no column of the answer may have a wider interval than without means, as where a stored measurement
     was shown by another question.
     """
-    beta, means = find_comparison_level(plan), dict[str, tuple[StoredMeasurements, ...]]()
+    alone = found.apply_noise(plan, policy, question)
+    beta, means = find_comparison_level(alone), dict[str, tuple[StoredMeasurements, ...]]()
     for name, parts in candidates.items():
         identity, planned = found.identities[name], plan.noisy_primitives[name]
         bought = planned if name in found.missing else None
@@ -369,7 +383,7 @@ def choose_means(
         return frozenset()
     with_means = replace(found, stored={**found.stored, **means})
     before, after = (
-        list_comparable_errors(each.apply_noise(plan, policy, question)) for each in (found, with_means)
+        list_comparable_errors(each) for each in (alone, with_means.apply_noise(plan, policy, question))
     )
     is_narrower = before.keys() == after.keys() and all(
         after[name] <= error * SLACK for name, error in before.items()

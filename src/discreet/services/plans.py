@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, format_amount
@@ -105,7 +105,9 @@ class Plan:
     query_plan: QueryPlan
     stated_plan: QueryPlan = field(repr=False)
     """The plan with the noise of stored measurements, from which errors are stated."""
-    offers: tuple[Offer, ...]
+    stored_plan: QueryPlan | None = field(repr=False)
+    """The plan with the noise of stored measurements alone, if the question costs but need not."""
+    stored_entries: tuple[int, ...]
     key: str
     belief_before: Belief
     belief_after: Belief
@@ -119,6 +121,16 @@ class Plan:
     share: Fraction
     uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """Offers to answer the question: from the store alone if possible, and as planned."""
+        errors = list_error_bounds(self.stated_plan)
+        planned = Offer(epsilon=self.cost, errors=errors, entries=self.entries)
+        if self.stored_plan is None:
+            return (planned,)
+        errors = list_error_bounds(self.stored_plan)
+        return Offer(epsilon=0, errors=errors, entries=self.stored_entries), planned
 
     @property
     def repeated(self) -> bool:
@@ -154,8 +166,9 @@ class Plan:
         promise = self.query_plan.promise
         return [
             ("cost", self.cost_sentence),
+            *([("or free", self.free_offer_sentence)] if self.free_offer_sentence else []),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
-            *([("not covered", self.uncovered)] if self.uncovered else []),
+            *([("not covered", self.uncovered.removeprefix("But "))] if self.uncovered else []),
             *([("shares", SHARED_NOISE_NOTE)] if self._measures_share_noise else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
@@ -179,6 +192,15 @@ class Plan:
         if self.combined_entries:
             known += f"; combined with what was released before ({name_entries(self.combined_entries)})"
         return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{known}"
+
+    @property
+    def free_offer_sentence(self) -> str:
+        """The errors that what was released before gives by itself, and its entries; empty if it does not."""
+        free = self.offers[0]
+        if len(self.offers) < 2:
+            return ""
+        told = [f"{name} ± {format_number_up(error)}" for name, error in free.errors.items() if error]
+        return f"{', '.join(told) or 'its errors follow from the data'} ({name_entries(free.entries)})"
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"

@@ -20,7 +20,7 @@ from discreet.belief import Promise
 from discreet.core.column_entry import Column
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Policy
-from discreet.engines.file_formats import is_spreadsheet, is_text_source
+from discreet.engines.file_formats import find_file_format, is_spreadsheet, is_text_source
 from discreet.services.addresses import (
     EXPECTED_ADDRESS,
     is_engine_address,
@@ -38,6 +38,8 @@ from discreet.services.policy_scalars import Problems, parse_policy_values
 from discreet.services.yaml_reader import YamlDocument, YamlTree, format_located_error, read_yaml
 
 MAX_PROBLEMS = 10
+PLAIN_TEXT_SUFFIXES = (".txt", ".data", ".dat")
+"""Ends of names that a policy may have as well as data."""
 NO_SHEETS = "{source} is not an Excel file, so it has no sheets: remove it"
 NO_TEXT_SOURCE = "{source} is not a CSV or Excel file, so there is no text to read: remove it"
 
@@ -55,6 +57,11 @@ def load_policy(
     With `allow_open_bounds`, columns whose bounds or values are still a ? have none. `tables` are those whose
     rows are given elsewhere, and which need no source; None if all may be.
     """
+    if find_file_format(path) is not None and path.suffix not in PLAIN_TEXT_SUFFIXES:
+        raise RequestError(
+            f"{path} is data, not a policy.",
+            hint=f"Write a policy of it with `discreet init {path}`; in Python, pass it as a frame.",
+        )
     document = read_yaml(path)
     if not isinstance(document.tree, dict):
         raise RequestError(

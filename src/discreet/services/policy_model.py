@@ -102,7 +102,9 @@ class Policy(core_policy.Policy):
         <Policy draft: fill in df.person, df.rows_per_person, df.age (low, high)>
         """
         given = rows if isinstance(rows, Mapping) else {None: rows}
-        tables = draft_tables([found for name, each in given.items() for found in _describe(name, each)])
+        tables = draft_tables(
+            [found for name, each in given.items() for found in _list_source_tables(name, each)]
+        )
         values = {
             "promise": DEFAULT_PROMISE,
             "tables": {table.name: _list_entries(table) for table in tables},
@@ -182,7 +184,7 @@ class Policy(core_policy.Policy):
         return cls.model_construct(_fields_set=set(policy.model_fields_set), **fields)
 
 
-def _describe(name: str | None, rows: object) -> list[SourceTable]:
+def _list_source_tables(name: str | None, rows: object) -> list[SourceTable]:
     """Return the tables of a frame or of a file."""
     if isinstance(rows, str | Path):
         return find_file_tables([str(rows)], Path.cwd())

@@ -21,10 +21,11 @@ from discreet.services.addresses import parse_engine_address
 def compute_policy_version(policy: Policy) -> str:
     """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
-    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows`,
-    `at_most`, where learned bounds come from, and the data version are not part of it. Paths are taken
-    relative to the ledger, so that moving the whole folder keeps the digest. Entries that older policies
-    could not have are a part of it only where they are set, so that the digest of an older policy stays.
+    Analysts, whether they share answers, access to true values, the addresses of ledger and store, the
+    default epsilon, `most_rows`, `at_most`, where learned bounds come from, and the data version are not part
+    of it. Paths are taken relative to the ledger, so that moving the whole folder keeps the digest. Entries
+    that older policies could not have are a part of it only where they are set, so that the digest of an
+    older policy stays.
     """
     meant = policy.model_dump(
         exclude={
@@ -34,6 +35,7 @@ def compute_policy_version(policy: Policy) -> str:
             "store",
             "epsilon",
             "data_version",
+            "share_answers",
             "true_values",
             "at_most",
         }

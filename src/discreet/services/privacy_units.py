@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from discreet.accounting.ledger_storage import find_sibling_file
-from discreet.accounting.privacy_unit import DATABASES, PrivacyUnit, overlap, split_source
+from discreet.accounting.privacy_unit import DATABASES, PrivacyUnit, can_overlap, split_source
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
@@ -59,7 +59,7 @@ def _share_rows(
     if policy.is_embedded and not all(_has_files(policy.tables[name]) for name in (one, other)):
         return False  # a program that passes frames in may use any source name
     first, second = units[one].places, units[other].places
-    if any(overlap(each, another) for each in first for another in second):
+    if any(can_overlap(each, another) for each in first for another in second):
         return True
     if any(split_source(each)[1] for each in (*first, *second)):
         return False
@@ -85,7 +85,7 @@ def _find_unit(name: str, table: Table, policy: Policy) -> PrivacyUnit:
     linked = {make_relative(each) for each in _list_files(file)} if glob.has_magic(file) else set()
     if file.lower().endswith(DATABASES):
         source = f"{source}#{inner or name}"
-    elsewhere = tuple(sorted(each for each in linked if not overlap(each, source)))
+    elsewhere = tuple(sorted(each for each in linked if not can_overlap(each, source)))
     return PrivacyUnit(source=source, person=person, elsewhere=elsewhere)
 
 

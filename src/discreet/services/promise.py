@@ -229,7 +229,7 @@ def _build_stated_promise(request: PromiseRequest) -> Promise:
 def _choose_given_epsilon(request: PromiseRequest) -> EpsilonChoice:
     return EpsilonChoice(
         name="As stated",
-        epsilon=_get(request.epsilon),
+        epsilon=_get_number(request.epsilon),
         relation=Relation.parse("promise", "secret", request.relation),
         note="If this is all that is ever spent:",
     )
@@ -237,15 +237,15 @@ def _choose_given_epsilon(request: PromiseRequest) -> EpsilonChoice:
 
 def _choose_epsilon_for_error(request: PromiseRequest) -> EpsilonChoice:
     return accuracy_first(
-        _get(request.within),
+        _get_number(request.within),
         1 - request.require_confidence(),
-        sensitivity=_get(request.sensitivity, 1),
+        sensitivity=_get_number(request.sensitivity, 1),
         noise="geometric",
         secret=request.relation,
     )
 
 
-def _get(value: Real | None, default: float = 0) -> float:
+def _get_number(value: Real | None, default: float = 0) -> float:
     return default if value is None else float(value)
 
 
@@ -267,29 +267,32 @@ METHODS: dict[str, PromiseMethod] = {
     ),
     "identifiability": PromiseMethod(
         required=("candidates",),
-        choose=lambda given: identifiability(given.candidates or 0, _get(given.identifiability)),
+        choose=lambda given: identifiability(given.candidates or 0, _get_number(given.identifiability)),
     ),
     "possible_worlds": PromiseMethod(
         required=("candidates", "spread"),
         optional=("sensitivity",),
         choose=lambda given: possible_worlds(
             given.candidates or 0,
-            _get(given.possible_worlds),
-            sensitivity=_get(given.sensitivity, 1),
-            spread=_get(given.spread),
+            _get_number(given.possible_worlds),
+            sensitivity=_get_number(given.sensitivity, 1),
+            spread=_get_number(given.spread),
         ),
     ),
     "relative_error": PromiseMethod(
         required=("count",),
         optional=("confidence", "secret"),
         choose=lambda given: relative_error(
-            _get(given.relative_error), given.require_confidence(), _get(given.count), secret=given.relation
+            _get_number(given.relative_error),
+            given.require_confidence(),
+            _get_number(given.count),
+            secret=given.relation,
         ),
     ),
     "risk_ratio": PromiseMethod(
         required=("membership", "attribute"),
         choose=lambda given: risk_profile(
-            _get(given.membership), _get(given.attribute), _get(given.risk_ratio)
+            _get_number(given.membership), _get_number(given.attribute), _get_number(given.risk_ratio)
         ),
     ),
     "egm": PromiseMethod(

@@ -18,12 +18,14 @@ from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
-from discreet.engines.released_queries import query_released_tables
+from discreet.engines.released_queries import ReleasedQueryTooLargeError, try_released_query
 from discreet.services.answer_cache import AnswerCache
+from discreet.services.bounded_cache import BoundedCache
 from discreet.services.budget_units import compute_share
+from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
-from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
+from discreet.services.plans import MAX_CACHED_PLANS, Plan, QuestionPricing
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import build_empty_release
@@ -31,6 +33,7 @@ from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 from discreet.sql.released_table_types import build_released_schema
+from discreet.sql.releases import Release
 
 MAX_TRIED_QUERIES = 1_000
 VERB = re.compile(r"^ask(?=[.:])")
@@ -60,7 +63,8 @@ class QuestionPlanner:
         self._answer_cache, self._measurement_store = answer_cache, measurement_store
         self._work_limits = work_limits
         self._pricing = QuestionPricing(policy, promise)
-        self._tried_queries: set[str] = set()
+        self._tried_queries: BoundedCache[str, Release] = BoundedCache(MAX_TRIED_QUERIES)
+        self._prepared_plans: BoundedCache[QueryPlan, QueryPlan] = BoundedCache(MAX_CACHED_PLANS)
 
     def plan(self, request: QuestionRequest, engine: Engine, *, verb: str) -> Plan:
         """Return the plan of a request; `verb` is what a refusal begins with."""
@@ -71,16 +75,14 @@ class QuestionPlanner:
             raise type(refusal)(message, hint=refusal.hint) from None
 
     def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
-        spent = self._ledger.get_accountant(self._belief_scope)
+        spent = self._ledger.get_known_accountant(self._belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
         text = _write_question(request)
         purchase = self._choose_purchase(request, priced, spent, text)
-        made, reuse, bought = purchase.plan, purchase.reuse, purchase.bought
-        self._work_limits.require_within_limits(made)
-        _require_valid_statements(made, engine)
-        made = self._measure_finer(self._require_valid_post_processing(made), engine)
+        reuse, bought = purchase.reuse, purchase.bought
+        made = self._prepare(purchase.plan, engine)
         key = self._answer_cache.compute_question_key(made.release_key)
         found = self._measurement_store.find(made, text, reuse, bought=bought)
         entries, missing = found.entries, found.missing
@@ -89,7 +91,7 @@ class QuestionPlanner:
         if missing and request.free:
             raise RequestError(
                 "ask: a part of the answer was never released, so it is not free.",
-                hint="Leave out `free=` to pay for what is missing.",
+                hint="Without `free=` what is missing is charged.",
             )
         before = after = spent.compute_belief()
         charged, guarantee = made.compute_charge(missing) if missing else (Fraction(0), None)
@@ -98,12 +100,14 @@ class QuestionPlanner:
         if guarantee is not None:
             share = compute_share(spent.compute_cost(guarantee), spent.limit)
             after = spent.spend(guarantee).compute_belief() if fits else before
-        stated = found.apply_noise(made, self._policy, text)
+        made, stated = self._require_valid_post_processing(made, found, text)
+        stored = self._find_stored_alone(made, text) if charged else None
         return Plan(
             text=text,
             query_plan=made,
             stated_plan=stated,
-            offers=self._list_offers(made, stated, charged, entries, text),
+            stored_plan=None if stored is None else self._measurement_store.apply_noise(made, stored, text),
+            stored_entries=() if stored is None else stored.entries,
             key=key,
             belief_before=before,
             belief_after=after,
@@ -118,6 +122,17 @@ class QuestionPlanner:
             share=share,
             plan_at=priced,
         )
+
+    def _prepare(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
+        """Return the plan as it is measured; refuse one that takes too long or cannot run."""
+        prepared = self._prepared_plans.get_or_compute(plan, lambda: self._prepare_anew(plan, engine))
+        _require_valid_statements(prepared, engine)
+        return prepared
+
+    def _prepare_anew(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
+        self._work_limits.require_within_limits(plan)
+        _require_valid_statements(plan, engine)
+        return self._measure_finer(plan, engine)
 
     def _measure_finer(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
         """Return the plan with finer cores to measure, if these can be, in the time of the plan itself."""
@@ -148,44 +163,36 @@ class QuestionPlanner:
             return Purchase(plan=made, reuse=request.reuse)
         return find_least_purchase(request.within, made, priced, self._measurement_store, text)
 
-    def _require_valid_post_processing(self, plan: QueryPlan) -> QueryPlan:
+    def _require_valid_post_processing(
+        self, plan: QueryPlan, found: FoundMeasurements, text: str
+    ) -> tuple[QueryPlan, QueryPlan]:
         """Refuse post-processing that fails over empty tables, before anything is charged.
 
-        Return the plan, without errors if only the query that carries them fails.
+        Return the plan, and with the noise of its measurements; both without errors if only the query that
+        carries them fails.
         """
+        stated = self._measurement_store.apply_noise(plan, found, text)
         if plan.question is not None:
-            return plan  # typed, stage by stage
+            return plan, stated  # typed, stage by stage
         try:
-            self._try_over_empty_tables(plan)
+            self._try_over_empty_tables(stated)
+        except ReleasedQueryTooLargeError:
+            raise  # it would take as long without errors
         except RequestError:
-            plan = replace(plan, carries_errors=False)
-            self._try_over_empty_tables(plan)
-        return plan
+            plan, stated = (replace(each, carries_errors=False) for each in (plan, stated))
+            self._try_over_empty_tables(stated)
+        return plan, stated
 
     def _try_over_empty_tables(self, plan: QueryPlan) -> None:
+        """Raise the error of post-processing that fails; what does not is tried once."""
         schemas = [build_released_schema(core) for core in plan.split.cores.values()]
         tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)}"
-        if tried not in self._tried_queries:
-            build_empty_release(plan, query_released_tables)
-            if len(self._tried_queries) >= MAX_TRIED_QUERIES:
-                self._tried_queries.clear()
-            self._tried_queries.add(tried)
+        self._tried_queries.get_or_compute(tried, lambda: build_empty_release(plan, try_released_query))
 
-    def _list_offers(
-        self,
-        made: QueryPlan,
-        stated: QueryPlan,
-        charged: Fraction,
-        entries: tuple[int, ...],
-        text: str,
-    ) -> tuple[Offer, ...]:
-        """Return what the question can be answered for: from the store alone if possible, and as planned."""
-        planned = Offer(epsilon=float(charged), errors=list_error_bounds(stated), entries=entries)
-        stored = self._measurement_store.find(made, text, Reuse.ANY)
-        if stored.missing or not charged:
-            return (planned,)
-        errors = list_error_bounds(stored.apply_noise(made, self._policy, text))
-        return Offer(epsilon=0, errors=errors, entries=stored.entries), planned
+    def _find_stored_alone(self, plan: QueryPlan, text: str) -> FoundMeasurements | None:
+        """Return the stored measurements that answer a question, however wide their noise; None without."""
+        stored = self._measurement_store.find(plan, text, Reuse.ANY)
+        return None if stored.missing else stored
 
     def _find_former_plan(
         self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]

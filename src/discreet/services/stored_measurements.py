@@ -164,7 +164,7 @@ def _serialize_core(
         columns[f"noisy {identity}"] = _numbers_to_array(released.numbers)
         assert not isinstance(released.noise, CombinedNoise)
         laws[identity] = {
-            **_noise_to_json(released.noise),
+            **noise_to_json(released.noise),
             "weight_denominator": released.weight_denominator,
         }
     epsilons = {}
@@ -185,7 +185,8 @@ def _serialize_core(
     return sink.getvalue()
 
 
-def _noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
+def noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
+    """Return the law of noise as a JSON object."""
     if isinstance(noise, DiscreteLaplace):
         return {
             "mechanism": "DiscreteLaplace",
@@ -202,7 +203,8 @@ def _noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
     }
 
 
-def _noise_from_json(stored: Mapping[str, Any]) -> IntegerNoise:
+def noise_from_json(stored: Mapping[str, Any]) -> IntegerNoise:
+    """Return the law that a JSON object states."""
     relation = Relation(stored["relation"])
     if stored["mechanism"] == "DiscreteLaplace":
         return DiscreteLaplace(
@@ -243,7 +245,7 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         primitives = {
             identity: ReleasedPrimitive(
                 numbers=_array_to_numbers(column),
-                noise=_noise_from_json(laws[identity]),
+                noise=noise_from_json(laws[identity]),
                 weight_denominator=int(laws[identity]["weight_denominator"]),
             )
             for identity, column in columns["noisy"].items()

@@ -5,7 +5,7 @@ They are charged before data is read, stored in the ledger, and replayed for fre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -82,16 +82,18 @@ def release_or_replay(
     guarantee_at: GuaranteeAt | None = None,
     stored_verb: str | None = None,
     policy: Policy | None = None,
+    identities: Collection[str] = (),
 ) -> StoredRelease[T]:
     """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
 
     `guarantee_at` returns the guarantee at another epsilon, for the hint of a refusal. `stored_verb` is the
     verb in the key of stored releases, for a verb that had another name before. `policy` is the part of the
-    curator's that the release depends on, where it is not all of it.
+    curator's that the release depends on, where it is not all of it. `identities` are the measurements that
+    it releases.
     """
     key = compute_release_key(curator, stored_verb or verb, terms, policy)
     try:
-        found = curator.release_or_replay(key, text, guarantee, compute, serialize)
+        found = curator.release_or_replay(key, text, guarantee, compute, serialize, identities=identities)
     except RequestError as refusal:
         raise build_budget_refusal(
             curator.ledger, curator.analyst, verb, refusal, guarantee, guarantee_at

@@ -2,6 +2,9 @@
 
 A file is one request: its answers are stored, and the same file again is free. A stream that is opened in
 Python is charged when it is opened, for all the questions it allows; its questions are not stored.
+
+Neither uses the measurement store: which questions get noise of their own depends on the data, through noisy
+tests, and the others are computed from a histogram that is learned from these answers.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class Stream:
 
     def _repr_html_(self) -> str:
         facts = [
-            ("questions", f"{self.plan.questions:,}"),
+            ("questions", f"{self.answerer.asked:,} of {self.plan.questions:,} asked"),
             ("method", self.plan.method),
             ("error, 95%", f"± {self.plan.error95:,}"),
             ("cost", self._describe_cost()),

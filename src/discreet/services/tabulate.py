@@ -1,6 +1,7 @@
 """Tables of counts: all combinations of columns, marginals, or the ranges of an ordered column.
 
-A plain table has noise on every combination. Marginals and ranges are workloads: the measurement strategy
+A plain table has noise on every combination, and may be a measurement of the store (`count_measurements`).
+Marginals and ranges are workloads: the measurement strategy
 with the least expected error is chosen before anything is charged, and all answers are consistent.
 """
 
@@ -24,6 +25,7 @@ from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, workloads
 from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, get_declared_table, list_range_ends
+from discreet.services.count_measurements import find_count_measurement
 from discreet.services.count_publication import Publication, resolve_budget
 from discreet.services.count_requests import TabulateRequest
 from discreet.services.curator import Curator
@@ -36,8 +38,11 @@ def plan_table_release(curator: Curator, request: TabulateRequest) -> Publicatio
     """Return the publication of a request; reads no data."""
     epsilon, guarantee = resolve_budget(curator, "tabulate", request.epsilon, request.delta)
     _require_one_kind(request)
+    measurement = None
     if request.ranges is None and not request.marginals:
         kind, expected, plan, work = _plan_table(curator.policy, request, guarantee)
+        if isinstance(plan, ContingencyPlan):
+            measurement = find_count_measurement(plan, curator.policy, curator.promise, epsilon)
     else:
         kind, expected, plan, work = _plan_workload_table(curator.policy, request, guarantee)
     return Publication(
@@ -52,6 +57,7 @@ def plan_table_release(curator: Curator, request: TabulateRequest) -> Publicatio
         plan_summary=expected,
         plan=plan,
         compute_rows=work,
+        measurement=measurement,
     )
 
 

@@ -66,7 +66,7 @@ def describe_validation_error(
         if kind == "union_tag_not_found":
             return f"`{field}=` is missing."
         return f"`{field}=` must be {list_choices(split_choices(str(context['expected_tags'])))}."
-    given = f"; got {_shorten(detail['input'])}" if shows_value and _is_plain(detail["input"]) else ""
+    given = f"; got {_shorten_value(detail['input'])}" if shows_value and _is_plain(detail["input"]) else ""
     return f"{place} must be {describe_expected(kind, context)}{given}."
 
 
@@ -121,5 +121,5 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) or value is None
 
 
-def _shorten(value: object) -> str:
+def _shorten_value(value: object) -> str:
     return "nothing" if value is None else shorten_value(value)

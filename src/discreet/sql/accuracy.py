@@ -22,9 +22,10 @@ Least rows  is an assumption of the analyst. If it is wrong, the answer's interv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from discreet.core.errors import InvalidParameterError, require_parameter
@@ -35,7 +36,7 @@ from discreet.sql.aggregates.base import PlannedNoise, RankError
 from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.error_bounds import bound_column_error
 from discreet.sql.error_intervals import ReleasedLaws, share_miss_probability, share_over_totals
-from discreet.sql.error_plan import ALL_ROWS
+from discreet.sql.error_plan import ALL_ROWS, MOST_CACHED
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.refusal import format_snippet, refuse_query
@@ -52,6 +53,7 @@ __all__ = [
     "find_least_epsilon",
     "find_measures_by_column",
     "find_rank_error",
+    "find_rank_errors",
     "is_within",
     "list_comparable_errors",
     "search_epsilon",
@@ -178,6 +180,17 @@ def find_rank_error(plan: QueryPlan, output: DecomposedMeasure) -> RankError | N
         return output.measure.bound_row_error(_get_planned_noise(plan, output, plan.find_confidence(output)))
     found = plan.value_selections[output.column]
     return output.measure.bound_selection_error(found.mechanism, len(found.domain), plan.confidence)
+
+
+@lru_cache(maxsize=MOST_CACHED)
+def find_rank_errors(plan: QueryPlan) -> Mapping[str, RankError]:
+    """Return the errors in rows of an answer's columns that have one."""
+    shown = plan.column_errors.measures_with_intervals
+    return {
+        name: found
+        for name, each in find_measures_by_column(plan).items()
+        if name in shown and (found := find_rank_error(plan, each))
+    }
 
 
 def describe_open_error(plan: QueryPlan, output: DecomposedMeasure) -> str:

@@ -71,18 +71,22 @@ def _is_false(node: exp.Expr) -> bool:
         return _is_false(node.this)
     if isinstance(node, exp.And):
         return _is_false(node.this) or _is_false(node.expression)
-    if isinstance(node, exp.EQ):
-        return _are_different_literals(node.this, node.expression)
+    if isinstance(node, exp.Not):
+        return isinstance(node.this, exp.Boolean) and bool(node.this.this)
+    if isinstance(node, exp.EQ | exp.NEQ):
+        equal = _compare_literals(node.this, node.expression)
+        return equal is not None and equal == isinstance(node, exp.NEQ)
     return isinstance(node, exp.Boolean) and not node.this
 
 
-def _are_different_literals(one: exp.Expr, other: exp.Expr) -> bool:
+def _compare_literals(one: exp.Expr, other: exp.Expr) -> bool | None:
+    """Return whether two whole numbers are equal; None if one of the sides is anything else."""
     sides = (one, other)
     if not all(
         isinstance(each, exp.Literal) and not each.is_string and each.this.isdigit() for each in sides
     ):
-        return False
-    return int(one.this) != int(other.this)
+        return None
+    return int(one.this) == int(other.this)
 
 
 def _is_number(node: exp.Expr | None, number: int) -> bool:

@@ -15,8 +15,9 @@ reason     no interval, and why.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import sqlglot
@@ -24,6 +25,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql.error_expressions import DERIVED
 from discreet.sql.error_relations import COMPANION, QueryAnalyzer
 from discreet.sql.error_scopes import Bound, CannotFollowError, Relation
@@ -42,6 +44,10 @@ from discreet.sql.released_schema import ReleasedSchema
 
 PER_ROW, ALL_ROWS = "per_row", "all_rows"
 MOST_CACHED = 256
+RESERVED = "_discreet_"
+OUTPUT = f"{RESERVED}o"
+FORM_NAME, FORM_LIMIT = re.compile(rf'"{OUTPUT}(?P<place>\d+)"'), 999_999_937
+"""What stands in the form of a query for the names of its outputs and for its limit."""
 ROW_ENDS = 2  # a measure that is selected from a domain has an interval of its own row alone, without ends
 
 
@@ -105,6 +111,15 @@ class ErrorPlan:
 
     def get_column(self, name: str) -> ColumnError:
         return next(each for each in self.columns if each.name == name)
+
+    def fill_form(self, names: Sequence[str], limit: int | None) -> ErrorPlan:
+        """Return the plan of a query from that of its form, with its own names and limit."""
+        query = FORM_NAME.sub(lambda found: quote_identifier(names[int(found["place"])]), self.query)
+        if limit is not None:
+            assert query.endswith(f"LIMIT {FORM_LIMIT}")
+            query = f"{query.removesuffix(str(FORM_LIMIT))}{limit}"
+        columns = tuple(replace(each, name=name) for each, name in zip(self.columns, names, strict=True))
+        return replace(self, query=query, columns=columns)
 
 
 def plan_errors(

@@ -10,7 +10,7 @@ Rows        by table, stored column and structure. A subquery that only selects 
             its type there. It has the number of the subquery's first table, too: COUNT(*) of one side of a
             join is not that of the other, and a constant of an outer join's right side may be NULL.
 Conditions  AND and OR as sets; a > b as b < a; a BETWEEN x AND y as two comparisons; several equalities of
-            one expression, joined by OR, as IN.
+            one expression, joined by OR, as IN; NOT of all these by De Morgan's laws.
 Keys        as a set.
 Policy      is not a part of it: the caller adds the entries of the tables and columns that are read.
 
@@ -298,6 +298,11 @@ def _negate(form: Form) -> Form:
     if form[0] == "not":
         inner: Form = form[2]
         return inner
+    if form[0] in ("and", "or"):  # De Morgan, which holds where a part is unknown, too
+        parts = [_negate(each) for each in form[2]]
+        return _normalize_or(parts) if form[0] == "and" else _normalize_and(parts)
+    if form[0] == "in":
+        return _normalize_and([_negate(("equal", (), *_sort_forms((form[2], each)))) for each in form[3]])
     if form[0] in NEGATED:
         _, options, one, other = form
         return (NEGATED[str(form[0])], options, other, one)

@@ -40,7 +40,7 @@ from discreet.sql.core_planning import (
     require_meaningful_shares,
 )
 from discreet.sql.error_expressions import DERIVED
-from discreet.sql.error_plan import ErrorPlan, plan_errors
+from discreet.sql.error_plan import FORM_LIMIT, OUTPUT, RESERVED, ErrorPlan, plan_errors
 from discreet.sql.error_tracking import ColumnErrors, track_errors
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.measure_decomposition import DecomposedMeasure
@@ -52,6 +52,7 @@ from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, refuse_query
 from discreet.sql.released_schema import RELEASED, ReleasedSchema, describe_exact_table
 from discreet.sql.resolver import resolve_query
+from discreet.sql.sql_names import fold_case
 from discreet.sql.statement_splitting import SplitStatement, split_statement
 from discreet.sql.value_selection import ValueSelection
 
@@ -67,10 +68,11 @@ __all__ = [
 SUREST = 1 - 1e-9
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class QueryPlan:
     """Everything about a query except its answer: its cores, cost and post-processing.
 
+    What follows from a plan is computed once and cached by the plan itself, which is equal to no other.
 
     `question` is the query as one aggregation with its post-processing, where it is one. `shares` has the
     share of epsilon of everything that is charged, in all cores. `was_shown` says that some of its
@@ -197,11 +199,23 @@ class QueryPlan:
         """The post-processing query with the columns that intervals are computed from."""
         if not self.cores or not self.carries_errors:
             return ErrorPlan(query=self.post_processing, columns=())
+        if self.question is None:
+            return self._plan_errors(self.post_processing)
+        # relabelled outputs and another limit change no error
+        *inner, last = self.question.post_processing
+        names = [name for name, _ in last.outputs]
+        if RESERVED in self.post_processing or len({*map(fold_case, names)}) < len(names):
+            return self._plan_errors(self.post_processing)
+        outputs = tuple((f"{OUTPUT}{place}", each) for place, (_, each) in enumerate(last.outputs))
+        limit = None if last.limit is None else FORM_LIMIT
+        form = replace(last, outputs=outputs, limit=limit)
+        followed = self._plan_errors(compiled.compile_post_processing((*inner, form)))
+        return followed.fill_form(names, last.limit)
+
+    def _plan_errors(self, query: str) -> ErrorPlan:
         shown = [each.name for each in self.released_schemas] if self.was_shown else []
         chosen = [RELEASED if self.question else core.table for core in self.cores if core.shown_cells]
-        return plan_errors(
-            self.post_processing, self.released_schemas, shown_before=shown, chosen_after=chosen
-        )
+        return plan_errors(query, self.released_schemas, shown_before=shown, chosen_after=chosen)
 
     @cached_property
     def column_errors(self) -> ColumnErrors:
@@ -222,7 +236,7 @@ class QueryPlan:
         """The noise in each column of the answer, as far as the text tells its columns."""
         return find_column_noise(self.split)
 
-    @property
+    @cached_property
     def release_key(self) -> str:
         """Identity of the release in ledgers before measurements were stored: equal for the same query,
         epsilon, noise and bounds, however it was written.

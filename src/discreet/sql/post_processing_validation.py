@@ -8,6 +8,7 @@ because nobody needed it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from sqlglot import exp
 from discreet.sql.query_literals import parse_whole_number
 from discreet.sql.query_validation import SCALARS, refuse_node, refuse_part
 from discreet.sql.refusal import format_snippet, refuse_function, refuse_query
+from discreet.sql.sql_names import fold_case
 
 MOST_ROWS = 10**9
 CLAUSES: Final = (
@@ -113,6 +115,13 @@ NAMES: Final = frozenset(
     )
 )
 """Functions of DuckDB that the parser does not know by name."""
+SESSION_VALUES: Final = frozenset(
+    (
+        *("current_catalog", "current_date", "current_role", "current_schema", "current_time"),
+        *("current_timestamp", "current_user", "localtime", "localtimestamp", "session_user", "user"),
+    )
+)
+"""Names that DuckDB reads as functions where they are no columns."""
 REFUSED_PARTS: Final[dict[type[exp.Expr], tuple[str, ...]]] = {
     exp.Select: ("into", "locks", "sample", "hint", "kind", "laterals", "connect", "operation_modifiers"),
     exp.Table: (
@@ -137,6 +146,23 @@ def validate_post_processing(query: exp.Expr) -> None:
         require_known_function(node)
         if isinstance(node, exp.Limit | exp.Offset):
             _require_whole_number(node)
+
+
+def require_no_session_value(query: exp.Expr, public_columns: Collection[str]) -> None:
+    """Refuse a column whose name no table has, if DuckDB would read it as a function of time or state.
+
+    It does so with a quoted name, too. A column of that name is read as one.
+    """
+    named = [each.alias for each in query.find_all(exp.Alias)]
+    renamed = [column.name for each in query.find_all(exp.TableAlias) for column in each.columns]
+    known = {fold_case(name) for name in (*named, *renamed, *public_columns)}
+    for node in query.find_all(exp.Column):
+        name = fold_case(node.name)
+        if name in SESSION_VALUES and name not in known:
+            refuse_query(
+                f"«{format_snippet(node)}» is no column.",
+                "Write a date or a time as a constant: DATE '2024-01-31'.",
+            )
 
 
 def require_known_function(node: exp.Expr) -> None:

@@ -170,6 +170,8 @@ def refuse_statement(statement: exp.Expr) -> NoReturn:
     """Refuse a statement other than SELECT."""
     hint = _find_hint(statement) if isinstance(statement, exp.SetOperation) else "Ask with SELECT … FROM …."
     kind = str(statement.this) if isinstance(statement, exp.Command) else _get_sql_name(statement)
+    if kind.upper() == "EXPLAIN":
+        hint = "Plan the SELECT instead, which is free."
     refuse_query(f"{format_snippet(kind, 20).upper()} is not a question.", hint)
 
 

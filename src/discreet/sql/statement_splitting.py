@@ -33,6 +33,7 @@ from discreet.sql.key_domains import LARGEST, derive_group_domain
 from discreet.sql.post_processing_validation import (
     cast_without_errors,
     require_known_function,
+    require_no_session_value,
     validate_post_processing,
 )
 from discreet.sql.public_tables import PublicTable, describe_public_table
@@ -106,6 +107,9 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
     query = splitter.split_query(statement, {})
     splitter.require_released_tables(query)
     validate_post_processing(query)
+    public_tables = {name: describe_public_table(policy, name) for name in splitter.public_tables}
+    columns = [name for table in public_tables.values() for name in table.schema.names]
+    require_no_session_value(query, columns)
     cores = {
         core.name: Query(rows=core.rows, keys=core.keys, measures=tuple(core.measures), post_processing=())
         for core in splitter.collection.cores
@@ -113,7 +117,7 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
     return SplitStatement(
         cores=cores,
         query=cast_without_errors(query),
-        public_tables={name: describe_public_table(policy, name) for name in splitter.public_tables},
+        public_tables=public_tables,
         declared_groups={
             name: _compile_declared_groups(core, policy) for name, core in cores.items() if not core.measures
         },

@@ -17,8 +17,8 @@ from discreet.anonymity.recoding import group_by_recoding
 from discreet.anonymity.recodings.microaggregation import (
     Centre,
     compute_centres,
+    group_by_mdav,
     group_univariate,
-    mdav,
     replace_column,
 )
 from discreet.anonymity.recodings.mondrian import Mondrian
@@ -69,7 +69,7 @@ def test_mdav_groups_have_k_rows(pairs: list[tuple[int, int]], k: int) -> None:
     numbers, counts = np.array([v for v, _ in pairs], float), np.array([c for _, c in pairs])
     if counts.sum() < k:
         return
-    groups = mdav(np.stack([numbers, numbers**2], axis=1), counts, k)
+    groups = group_by_mdav(np.stack([numbers, numbers**2], axis=1), counts, k)
     assert groups.min() >= 0
     assert min(np.bincount(groups, counts)) >= k
 
@@ -77,7 +77,7 @@ def test_mdav_groups_have_k_rows(pairs: list[tuple[int, int]], k: int) -> None:
 def test_mdav_finds_clusters_that_are_far_apart() -> None:
     points = np.array([[x, y] for x in (0.0, 100.0) for y in (0.0, 100.0) for _ in range(3)])
     points += np.arange(12)[:, None] % 3
-    groups = mdav(points, np.ones(12, np.int64), 3)
+    groups = group_by_mdav(points, np.ones(12, np.int64), 3)
     assert [len(set(groups[n : n + 3].tolist())) for n in (0, 3, 6, 9)] == [1, 1, 1, 1]
     assert len(set(groups.tolist())) == 4
 

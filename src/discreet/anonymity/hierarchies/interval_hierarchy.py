@@ -103,14 +103,14 @@ class Intervals:
         )
 
     def _level_from_width(self, width: Decimal) -> tuple[Place, Bounds]:
-        def bounds(place: int) -> tuple[Decimal, Decimal]:
+        def get_bounds(place: int) -> tuple[Decimal, Decimal]:
             start = self.low + width * place
             return start, self._end if place == last else start + width
 
         # The upper bound of numbers that are not whole belongs to the last interval, not to one of its own.
         reach = self._end if self.whole else self.high
         last = max(int(_round_up((reach - self.low) / width)) - 1, 0)
-        return (lambda number: min(int((number - self.low) // width), last)), bounds
+        return (lambda number: min(int((number - self.low) // width), last)), get_bounds
 
     def _make_describer(self, bounds: Bounds) -> Callable[[int], tuple[str, float]]:
         def describe(place: int) -> tuple[str, float]:

@@ -75,11 +75,12 @@ def measure_hierarchical_distances(sensitive: SensitiveCounts, hierarchy: Hierar
     rows, total, height = count_rows(sensitive), int(sensitive.totals.sum()), hierarchy.height
     paths = find_label_paths(sensitive.names, hierarchy)
 
-    def work(part: SensitiveCounts, rows: Integers) -> Integers:
+    def compute_work(part: SensitiveCounts, rows: Integers) -> Integers:
         return _compute_tree_work(part, paths)
 
     return Distances(
-        _compute_by_width(sensitive, rows, height * total, work), _build_denominators(rows, height * total)
+        _compute_by_width(sensitive, rows, height * total, compute_work),
+        _build_denominators(rows, height * total),
     )
 
 

@@ -162,10 +162,10 @@ def is_spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
     left = [(n, n // shared), (l.denominator, n // shared)]
     right = [(count, times * count // shared) for count, times in Counter(counts).items()]
     right.append((l.numerator, n // shared))
-    return _factorize(left) == _factorize(right) or _is_larger(left, right)
+    return _factorize_powers(left) == _factorize_powers(right) or _is_larger(left, right)
 
 
-def _factorize(powers: Powers) -> Counter[int]:
+def _factorize_powers(powers: Powers) -> Counter[int]:
     """Return the prime factors of prod base**power, with their powers."""
     found: Counter[int] = Counter()
     for base, power in powers:

@@ -125,7 +125,9 @@ def _trace_groups(came: Integers, number: int) -> Integers:
     return groups
 
 
-def mdav(points: Floats, counts: Integers, k: int, *, weights: Sequence[float] | None = None) -> Integers:
+def group_by_mdav(
+    points: Floats, counts: Integers, k: int, *, weights: Sequence[float] | None = None
+) -> Integers:
     """Return the group, of at least k rows, of each tuple of numbers; `weights` scale squared distances."""
     _require_rows(counts, k)
     spread = points.std(axis=0)
@@ -261,7 +263,7 @@ def microaggregate(
             hint="Use the method mondrian, with `centres=` for the columns that should show a mean.",
         )
     else:
-        groups = mdav(points, ordered.counts, k, weights=each)
+        groups = group_by_mdav(points, ordered.counts, k, weights=each)
     whole = _recode_as_one_class(len(ordered), hierarchies)
     found = show_centres(ordered, hierarchies, whole, models, columns, groups=groups)
     back = np.argsort(by)

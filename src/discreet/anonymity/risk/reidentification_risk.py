@@ -180,20 +180,20 @@ def compute_log_likelihood(theta: float, alpha: float, sizes: Integers, often: I
 def fit_pitman(sizes: Integers, often: Integers) -> tuple[float, float]:
     """Return the θ and α of greatest likelihood, from several starting points."""
 
-    def parameters(point: Floats) -> tuple[float, float]:
+    def to_parameters(point: Floats) -> tuple[float, float]:
         alpha = float(np.clip(scipy.special.expit(point[0]), 1e-9, 1 - 1e-9))
         return float(np.exp(np.clip(point[1], -30, 60))) - alpha, alpha
 
-    def cost(point: Floats) -> float:
-        return -compute_log_likelihood(*parameters(point), sizes, often)
+    def compute_cost(point: Floats) -> float:
+        return -compute_log_likelihood(*to_parameters(point), sizes, often)
 
     minimize = scipy.optimize.minimize
     tries = [
-        minimize(cost, [a, np.log(b)], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10})
+        minimize(compute_cost, [a, np.log(b)], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10})
         for a in (-2.0, 1.0)
         for b in (1.0, float(often.sum()))
     ]
-    return parameters(min(tries, key=lambda found: float(found.fun)).x)
+    return to_parameters(min(tries, key=lambda found: float(found.fun)).x)
 
 
 def compute_expected_counts(a: float, b: float, fraction: float) -> tuple[float, float, float]:
@@ -213,21 +213,23 @@ def compute_expected_counts(a: float, b: float, fraction: float) -> tuple[float,
 def estimate_by_snb(number: float, single: float, double: float, fraction: float) -> float | None:
     """Estimate population uniques under the shifted negative binomial distribution."""
 
-    def law(point: Floats) -> tuple[float, float]:
+    def to_parameters(point: Floats) -> tuple[float, float]:
         return float(np.exp(point[0])), float(scipy.special.expit(point[1]))
 
-    def misses(point: Floats) -> Floats:
-        seen, once, twice = compute_expected_counts(*law(point), fraction)
+    def compute_residuals(point: Floats) -> Floats:
+        seen, once, twice = compute_expected_counts(*to_parameters(point), fraction)
         return np.array([once / seen - single / number, twice / seen - double / number])
 
     starts = [(x, y) for x in (-2.0, 0.0, 2.0) for y in (-4.0, -1.0, 2.0)]
     bounds = ([-12.0, -18.0], [12.0, 18.0])
     least_squares = scipy.optimize.least_squares
-    tries = [least_squares(misses, start, bounds=bounds, xtol=1e-14, ftol=1e-14) for start in starts]
+    tries = [
+        least_squares(compute_residuals, start, bounds=bounds, xtol=1e-14, ftol=1e-14) for start in starts
+    ]
     best = min(tries, key=lambda found: float(found.cost))
     if np.abs(best.fun).max() > 1e-6:  # no parameters reproduce the observed counts
         return None
-    a, b = law(best.x)
+    a, b = to_parameters(best.x)
     return float(number / compute_expected_counts(a, b, fraction)[0] * b**a)
 
 

@@ -187,7 +187,7 @@ class NodeTable:
     def materialize(self) -> NodeTable:
         """Return the table with all counts computed and arrays trimmed, so that it references no other."""
         held = {name: self.sensitive[name] for name in self.sensitive} if self.sensitive else NOTHING
-        keys, sizes = _trim(self.keys), _trim(self.sizes)
+        keys, sizes = _trim_array(self.keys), _trim_array(self.sizes)
         return NodeTable(keys=keys, sizes=sizes, sensitive=held, population=self.population)
 
     @property
@@ -297,7 +297,7 @@ def _allocate_arrays(table: NodeTable) -> tuple[Integers, Integers]:
     return np.empty(table.keys.shape, np.int64), np.empty(len(table), np.int64)
 
 
-def _trim(part: Integers) -> Integers:
+def _trim_array(part: Integers) -> Integers:
     """Return a copy if more than a quarter of the whole array is unused."""
     whole = part.base
     return part.copy() if isinstance(whole, np.ndarray) and 4 * len(part) < 3 * len(whole) else part

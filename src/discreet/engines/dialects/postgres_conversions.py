@@ -42,17 +42,17 @@ def write_safe_add(a: str, operator: str, b: str) -> str:
 def write_safe_scale(a: str, operator: str, b: str, size: float) -> str:
     """Multiply or divide by a constant: only overflow or only underflow is possible."""
 
-    def result(number: float) -> float:
+    def compute_result(number: float) -> float:
         return number * size if operator == "*" else number / size
 
     if (size > 1) == (operator == "*"):
-        most = _find_last(lambda number: isfinite(result(number)))
+        most = _find_last(lambda number: isfinite(compute_result(number)))
         over = f"sign({a}) * sign({b}) * {INFINITY}"
         return (
             f"CASE WHEN abs({a}) > {_write_exact_double(most)} AND abs({a}) < {INFINITY} THEN {over} "
             f"ELSE {a} {operator} {b} END"
         )
-    least = _find_last(lambda number: result(number) == 0)
+    least = _find_last(lambda number: compute_result(number) == 0)
     return f"CASE WHEN abs({a}) <= {_write_exact_double(least)} THEN {ZERO} ELSE {a} {operator} {b} END"
 
 
@@ -68,13 +68,13 @@ def _find_last(holds: Callable[[float], bool]) -> float:
     """
     low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # positive floats sort like their bits
 
-    def number(bits: int) -> float:
+    def to_number(bits: int) -> float:
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
 
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(number(middle)) else (low, middle - 1)
-    return number(low)
+        low, high = (middle, high) if holds(to_number(middle)) else (low, middle - 1)
+    return to_number(low)
 
 
 def write_safe_multiply(a: str, b: str) -> str:

@@ -117,22 +117,22 @@ def _remove_qualify_filter(node: Any) -> Any:
 
 
 def _summarize_clauses(select: Any, dialect: Dialect) -> Clauses:
-    def columns(node: Any) -> frozenset[str]:
+    def find_columns(node: Any) -> frozenset[str]:
         return _find_columns(node, select, dialect)
 
     args = select.args
-    kept = columns(args.get("qualify"))
+    kept = find_columns(args.get("qualify"))
     order, distinct = args.get("order"), args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
-        kept, order, distinct = columns(distinct) | columns(order), None, None
-    joins = [columns(join.args.get("on")) for join in args.get("joins") or []]
+        kept, order, distinct = find_columns(distinct) | find_columns(order), None, None
+    joins = [find_columns(join.args.get("on")) for join in args.get("joins") or []]
     return {
         "columns in a join": joins,
-        "condition": (args.get("where") is not None, columns(args.get("where"))),
+        "condition": (args.get("where") is not None, find_columns(args.get("where"))),
         "groups": _summarize_groups(args.get("group"), select, dialect),
-        "condition on groups": (args.get("having") is not None, columns(args.get("having"))),
+        "condition on groups": (args.get("having") is not None, find_columns(args.get("having"))),
         "condition on windows": kept,
-        "order": [(columns(each), bool(each.args.get("desc"))) for each in order.expressions]
+        "order": [(find_columns(each), bool(each.args.get("desc"))) for each in order.expressions]
         if order
         else [],
         "limit": "" if args.get("limit") is None else str(args["limit"].expression.this),

@@ -29,7 +29,12 @@ from discreet.sql.true_values import TrueMeasures, compute_true_values
 router = APIRouter(include_in_schema=False)
 MAX_ROWS = 200
 COST_FIELDS = ("epsilon", "within")
-FORM_FIELDS = ("sql", "way", "amount", "least_rows", "beside")
+FORM_FIELDS = ("sql", "way", "amount", "least_rows", "released", "beside")
+RELEASED_CHOICES = (
+    ("", "is used where it is precise enough"),
+    ("free", "is all that is used, free"),
+    ("fresh", "is measured anew"),
+)
 
 
 @router.get("/ask")
@@ -41,11 +46,14 @@ def show_ask(page: LoggedInPage) -> Response:
 async def submit_question(page: LoggedInPage) -> Response:
     """Plan, try, answer or export the query of the form."""
     fields = await page.read_form()
-    around = _build_template_context(page, fields)
+    form, around = fields.get("do", ""), _build_template_context(page, fields)
+    is_export = form in [each.value for each in ResponseFormat]
+    if is_export:
+        fields = _forget_fresh(fields)
     try:
         question, analyst = _parse_question(fields), _require_analyst(page)
         found = await to_thread.run_sync(
-            _choose_action(page, fields.get("do", "plan"), analyst, question), limiter=QUERY_LIMITER
+            _choose_action(page, form or "plan", analyst, question), limiter=QUERY_LIMITER
         )
     except DiscreetError as error:
         return page.render_error("ask.html", error, around)
@@ -53,10 +61,10 @@ async def submit_question(page: LoggedInPage) -> Response:
         return page.render_error("ask.html", found, around)
     if isinstance(found, Plan):
         return page.render("ask.html", around | {"proposal": found, "change": found.belief_change})
-    form = fields.get("do", "")
-    if form in [each.value for each in ResponseFormat]:
+    if is_export:
         return to_http_response(build_answer_response(found, ResponseFormat(form)))
-    dummy = fields.get("do") == "dummy"
+    dummy = form == "dummy"
+    around["fields"] = _list_form_fields(_forget_fresh(fields))
     beside = None
     if not dummy and fields.get("beside") == "on" and can_see_true_values(page):
         try:
@@ -68,6 +76,15 @@ async def submit_question(page: LoggedInPage) -> Response:
                 "ask.html", error, around | _build_answer_context(found) | {"dummy": False}
             )
     return page.render("ask.html", around | _build_answer_context(found, beside) | {"dummy": dummy})
+
+
+def _list_form_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: fields.get(name, "") for name in FORM_FIELDS}
+
+
+def _forget_fresh(fields: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the fields for an export or the next question, neither of which pays for fresh noise again."""
+    return {**fields, "released": ""} if fields.get("released") == "fresh" else fields
 
 
 def _choose_action(
@@ -127,6 +144,9 @@ def _parse_question(fields: Mapping[str, str]) -> QuestionRequest:
     }
     if way in COST_FIELDS:
         given[way] = fields.get("amount", "").strip().lstrip("±")
+    released = fields.get("released", "")
+    if released in {value for value, _ in RELEASED_CHOICES} - {""}:
+        given[released] = "on"
     body = make_request(QuestionBody, **{"sql": ""} | {name: text for name, text in given.items() if text})
     return body.request
 
@@ -137,7 +157,8 @@ def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, 
         "tables": _describe_tables(policy),
         "may_ask": not cannot_ask,
         "cannot_ask": cannot_ask,
-        "fields": {name: fields.get(name, "") for name in FORM_FIELDS},
+        "fields": _list_form_fields(fields),
+        "released": RELEASED_CHOICES,
         "may_see_truth": can_see_true_values(page),
         "usual": policy.epsilon,
         "proposal": None,

@@ -59,7 +59,7 @@ SECTIONS = (MODELS, METHOD, ATTACKERS, PUBLISHED)
 CHOICES = {"method": RECODINGS, "objective": OBJECTIVES, "unit": ("row",)}
 BLANKS = {"unit": "people", "population": "no table"}
 USUAL = {"k": str(DEFAULT_K), "posterior": "20%", "suppress": "0%", "at_most": "30%", "seconds": "60"}
-USUAL_PARAMETERS = {"l": "2", "l_c": "1", "t": "0.2"}
+USUAL_PARAMETERS = {"l_diversity_l": "2", "l_diversity_c": "1", "t_closeness_t": "0.2"}
 """What an empty parameter of a model means whose column is chosen."""
 
 SHOWN = (
@@ -232,12 +232,9 @@ class PublishForm:
         )
 
     def _build_model_row(self, option: ModelOption) -> tuple[FormInput, ...]:
-        prefix, *others = _list_parameters(option)
-        kinds = list_variant_names(option)
-        kind = FormInput(
-            name=f"{prefix}_kind", label="kind", choices=kinds, value=self.get_field(f"{prefix}_kind")
-        )
-        column = f"{prefix}_column"
+        kinds, kind_name = list_variant_names(option), f"{option.name}_kind"
+        kind = FormInput(name=kind_name, label="kind", choices=kinds, value=self.get_field(kind_name))
+        column = f"{option.name}_column"
         return (
             FormInput(
                 name=column,
@@ -252,7 +249,7 @@ class PublishForm:
                 FormInput(
                     name=name, label=label, value=self.get_field(name), usual=USUAL_PARAMETERS.get(name, "")
                 )
-                for name, label in ((prefix, prefix), *((f"{prefix}_{each}", each) for each in others))
+                for label, name in _name_parameters(option).items()
             ),
         )
 
@@ -280,10 +277,9 @@ class PublishForm:
         return _parse_text(name, text) if option is None else _parse_model_text(option, text)
 
     def _parse_column_model(self, option: ModelOption) -> tuple[ModelSpec, ...]:
-        prefix, *others = _list_parameters(option)
-        kind = self._choose_option(f"{prefix}_kind", list_variant_names(option))
-        texts = {"column": self.get_field(f"{prefix}_column")}
-        for parameter, name in ((prefix, prefix), *((each, f"{prefix}_{each}") for each in others)):
+        kind = self._choose_option(f"{option.name}_kind", list_variant_names(option))
+        texts = {"column": self.get_field(f"{option.name}_column")}
+        for parameter, name in _name_parameters(option).items():
             texts[parameter] = self.get_field(name) or USUAL_PARAMETERS.get(name, "")
         return (parse_variant(option, kind, texts),) if texts["column"] else ()
 
@@ -332,14 +328,15 @@ def _list_fields(panel: str) -> list[str]:
     return [name for name, field in fields if get_form(field).panel == panel]
 
 
-def _list_parameters(option: ModelOption) -> list[str]:
-    """Return the parameters of a model besides its column, those of all its variants.
+def _name_parameters(option: ModelOption) -> dict[str, str]:
+    """Return the parameters of a model besides its column, in all its variants, with their inputs' names.
 
-    >>> _list_parameters(MODEL_OPTIONS_BY_NAME["l_diversity"])
-    ['l', 'c']
+    >>> _name_parameters(MODEL_OPTIONS_BY_NAME["l_diversity"])
+    {'l': 'l_diversity_l', 'c': 'l_diversity_c'}
     """
     words = [word for kind in list_variants(option) for word in kind.form.split(":")]
-    return [word.lower() for word in dict.fromkeys(words) if word.isupper() and word != "COLUMN"]
+    parameters = [word.lower() for word in words if word.isupper() and word != "COLUMN"]
+    return {each: f"{option.name}_{each}" for each in parameters}
 
 
 def _get_declared_role(column: Column) -> str:

@@ -51,7 +51,7 @@ from discreet.local.baskets.basket_packing import (
     truncate_baskets,
 )
 from discreet.local.baskets.itemset_counts import PackedReports, StoredReports, transpose_bits
-from discreet.local.baskets.itemset_supports import ItemsetSupports
+from discreet.local.baskets.itemset_supports import ItemsetOracle, ItemsetSupports
 from discreet.local.bit_sampling import sample_bits
 from discreet.local.exact_sampling import fraction_to_threshold, require_codes, round_field_to_threshold
 from discreet.local.frequency_oracles import MAX_ENUMERABLE_BITS
@@ -93,12 +93,9 @@ MAX_ITEMS = 1 << 20
 SizeLaw = tuple[Fraction, ...]
 
 
-class BasketOperator(Operator, Protocol):
+class BasketOperator(Operator, ItemsetOracle, Protocol):
     """An operator whose values are baskets; as codes they are numbered if they can be enumerated."""
 
-    items: int
-    size: int
-    noise: Fraction
     kept: SizeLaw
     """The probability that j slots are shown, j from 0 to `size`."""
 
@@ -130,7 +127,9 @@ class BasketOperator(Operator, Protocol):
         self, engine: Engine, table: str, counts: ReportCounts | None = None
     ) -> ItemsetSupports:
         """Return the supports of itemsets from the reports of a table, counted inside the engine."""
-        counts = self.count_reports(count_stored_reports(self, engine, table) if counts is None else counts)
+        counts = self.count_reports(
+            count_stored_reports(self.report_format, engine, table) if counts is None else counts
+        )
         singles = counts.cells[0, 1:]
         tally = StoredReports(engine=engine, table=table, clients=counts.clients, item_counts=singles)
         return ItemsetSupports(operator=self, itemset_counts=tally)
@@ -184,14 +183,12 @@ class BasketOperator(Operator, Protocol):
         return found
 
     def contrast(self, k: int) -> Fraction:
-        """Return the mean of the product of bit - noise over k items that a client holds."""
         return sum(
             (p * c for p, c in zip(self.kept, compute_contrasts(self.size, k, self.noise), strict=True)),
             Fraction(),
         )
 
     def unbiased_support_values(self, k: int) -> Floats:
-        """Return a report's unbiased value for a k-itemset's support, by how many of its items it shows."""
         self.require_itemset_size(k)
         contrast, q = self.contrast(k), self.noise
         if contrast == 0:
@@ -225,7 +222,6 @@ class BasketOperator(Operator, Protocol):
         return float(shares @ self.transition_matrix(k) @ worth**2 - shares[k]) / clients
 
     def require_itemset_size(self, k: int) -> None:
-        """Refuse itemset sizes that no basket can hold."""
         require_count(self, "k", k)
         require_parameter(
             k <= self.size, self, "k", f"{k} items", f"at most {self.size} items, as baskets are"

@@ -35,7 +35,7 @@ def pack_baskets(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) ->
     flat = lists.flatten().to_numpy(zero_copy_only=False)
     inside = flat.size == 0 or (int(flat.min()) >= 0 and int(flat.max()) < items)
     require_parameter(
-        inside, "packed", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}"
+        inside, "pack_baskets", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}"
     )
     rows = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy(zero_copy_only=False))
     return pack_pairs(rows, flat.astype(np.int64), len(lists), items)
@@ -56,7 +56,7 @@ def _to_list_array(baskets: Sequence[Sequence[int]] | pa.ListArray) -> pa.ListAr
         holds = pa.types.is_integer(kind) and not lists.null_count and not lists.flatten().null_count
     except (pa.ArrowException, TypeError, ValueError):
         holds = False
-    require_parameter(holds, "packed", "baskets", "something else", "lists of the numbers of items")
+    require_parameter(holds, "pack_baskets", "baskets", "something else", "lists of the numbers of items")
     return lists
 
 

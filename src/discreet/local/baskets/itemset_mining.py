@@ -68,12 +68,12 @@ def find_frequent_itemsets(
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> FrequentItemsets:
     """Return the significantly frequent itemsets of up to `max_size` items, by size, then in order."""
-    require_probability("frequent", "least", min_support)
-    require_probability("frequent", "confidence", confidence)
-    require_count("frequent", "longest", max_size)
+    require_probability("collect mine", "min_support", min_support)
+    require_probability("collect mine", "confidence", confidence)
+    require_count("collect mine", "max_size", max_size)
     most = min(max_size, supports.operator.size)
     require_parameter(
-        most <= MAX_ITEMSET_SIZE, "frequent", "longest", max_size, f"at most {MAX_ITEMSET_SIZE}"
+        most <= MAX_ITEMSET_SIZE, "collect mine", "max_size", max_size, f"at most {MAX_ITEMSET_SIZE}"
     )
     doubts = tuple((1 - confidence) / (most * comb(supports.operator.items, k)) for k in range(1, most + 1))
     found: list[FrequentItemset] = []
@@ -93,7 +93,7 @@ def find_rules(
     supports: ItemsetSupports, frequent: FrequentItemsets, min_strength: float
 ) -> tuple[AssociationRule, ...]:
     """Return the rules of frequent itemsets that significantly hold with at least this strength."""
-    require_probability("rules", "strength", min_strength)
+    require_probability("collect mine", "min_strength", min_strength)
     known = {each.itemset: each.support for each in frequent.itemsets}
     return tuple(
         rule

@@ -1,7 +1,7 @@
 """Supports of itemsets, estimated from reports: unbiased, with their standard errors.
 
 Estimate    Every report has an unbiased value for the support of an itemset, by how many of its items it
-            shows (`BasketOperator.unbiased_support_values`); the support is the mean. This is the inverse of
+            shows (`ItemsetOracle.unbiased_support_values`); the support is the mean. This is the inverse of
             the matrix of partial supports [ESAG02], so it is unbiased and may be negative.
 Error       The standard deviation of that mean, estimated from the reports, the clients being a sample of a
             population; it allows for few reports that agree by chance (`estimate_means`). Intervals are
@@ -20,9 +20,11 @@ Tests       Whether a support exceeds a threshold is tested without a normal app
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,13 +37,30 @@ from discreet.local.baskets.itemset_counts import ItemsetCounts, count_patterns
 from discreet.local.estimates import FLAG_CONFIDENCE, Intervals, NormalEstimate, make_normal_estimate
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
-if TYPE_CHECKING:
-    from discreet.local.baskets.basket_operator import BasketOperator
-
 MAX_PATTERNS = 1 << 22  # patterns that are held in memory
 MAX_ITEMSET_SIZE = 12
 STAKES = 12  # each is smaller than the one before by the square root of 2
 MAX_STAKE = 0.99  # of the wealth, so that no single report ruins the gambler
+
+
+class ItemsetOracle(Protocol):
+    """An operator on baskets of up to `size` of `items` items, from whose reports supports are estimated."""
+
+    items: int
+    size: int
+    noise: Fraction
+
+    @abstractmethod
+    def contrast(self, k: int) -> Fraction:
+        """Return the mean of the product of bit - noise over k items that a client holds."""
+
+    @abstractmethod
+    def unbiased_support_values(self, k: int) -> Floats:
+        """Return a report's unbiased value for a k-itemset's support, by how many of its items it shows."""
+
+    @abstractmethod
+    def require_itemset_size(self, k: int) -> None:
+        """Refuse itemset sizes that no basket can hold."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +75,7 @@ class SupportEstimates:
 class ItemsetSupports:
     """Estimates of the support of any itemset from the clients' reports."""
 
-    operator: BasketOperator
+    operator: ItemsetOracle
     itemset_counts: ItemsetCounts
 
     @property
@@ -145,7 +164,9 @@ class ItemsetSupports:
         """Return the itemset in order, and the value of each pattern for the excess of `estimate_excess`."""
         (row,) = self._require_itemsets([list(itemset)]).tolist()
         within = len(given) > 0 and set(given) < set(row)
-        require_parameter(within, "rest", "given", "other items", "some of the itemset's items, but not all")
+        require_parameter(
+            within, "estimate_excess", "given", "other items", "some of the itemset's items, but not all"
+        )
         part = sum(1 << row.index(item) for item in set(given))
         return np.array([row]), self._compute_pattern_values(
             len(row)
@@ -161,12 +182,12 @@ class ItemsetSupports:
         rows = np.asarray(itemsets)
         holds = rows.ndim == 2 and rows.size > 0 and rows.dtype.kind in "iu"
         require_parameter(
-            holds, "supports", "itemsets", "something else", "rows of items, equally many in each"
+            holds, "estimate_each", "itemsets", "something else", "rows of items, equally many in each"
         )
         self.operator.require_itemset_size(rows.shape[1])
         require_parameter(
             rows.shape[1] <= MAX_ITEMSET_SIZE,
-            "supports",
+            "estimate_each",
             "itemsets",
             f"{rows.shape[1]} items",
             f"at most {MAX_ITEMSET_SIZE}",
@@ -174,12 +195,12 @@ class ItemsetSupports:
         most = self.operator.items - 1
         inside = int(rows.min()) >= 0 and int(rows.max()) <= most
         require_parameter(
-            inside, "supports", "itemsets", "an item outside of the domain", f"items from 0 to {most}"
+            inside, "estimate_each", "itemsets", "an item outside of the domain", f"items from 0 to {most}"
         )
         ordered = np.sort(rows.astype(np.int64), axis=1)
         distinct = bool(np.all(np.diff(ordered, axis=1) > 0))
         require_parameter(
-            distinct, "supports", "itemsets", "an item twice", "different items in each itemset"
+            distinct, "estimate_each", "itemsets", "an item twice", "different items in each itemset"
         )
         return ordered
 

@@ -70,7 +70,7 @@ class OnlineAnswerer:
         self.plan, self.asked, self.updates = plan, 0, 0
         self._counts, self._random = Exact(counts.secret[plan.universe.possible]), random
         self._lock, self._process = threading.Lock(), os.getpid()
-        self._told: dict[bytes, StreamAnswer] = {}
+        self._answers: dict[bytes, StreamAnswer] = {}
         self._known: Knowledge | None = None
         self._watch: SparseVectorRun | None = None
         if plan.sparse_vector is not None:
@@ -118,11 +118,11 @@ class OnlineAnswerer:
                 "stream: it was opened before a fork.", hint="Ask it in the process that opened it."
             )
         with self._lock:
-            if key not in self._told:
+            if key not in self._answers:
                 self._require_open()
                 self.asked += 1
-                self._told[key] = self._compute_answer(flat)
-            return self._told[key]
+                self._answers[key] = self._compute_answer(flat)
+            return self._answers[key]
 
     def _require_open(self) -> None:
         if self.end_reason:

@@ -3,6 +3,7 @@
     columns → plan → engine counts (one statement) → noise on every combination → consistent counts
 
 Domain      every combination of declared bins, whether or not a row has it: which ones occur is not shown.
+            A row without a value that the policy says is never missing is not counted, as in a question.
 Noise       a person is in the table with at most R rows, so all combinations together have the sensitivity
             of one histogram. Combinations that the policy declares impossible are 0, without noise.
 Consistent  `noisy` is unbiased and may be negative; `counts` are the nearest counts of at least 0 with the
@@ -13,7 +14,7 @@ Ranges      of an ordered column are better asked as a workload, which measures 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -117,19 +118,28 @@ def release_contingency(
     plan: ContingencyPlan, policy: Policy, engine: Engine, random: Randomness
 ) -> ContingencyTable:
     """Release the planned table, by one statement."""
-    return release_from_counter(
-        plan, EngineCounter.from_table(engine, policy, plan.table, plan.schema), random
-    )
+    return release_from_counter(plan, make_counter(plan, policy, engine), random)
+
+
+def make_counter(plan: ContingencyPlan, policy: Policy, engine: Engine) -> EngineCounter:
+    """Return the counter of a planned table over a table of the policy."""
+    counter = EngineCounter.from_table(engine, policy, plan.table, plan.schema)
+    return replace(counter, leaves_out_missing=True)
 
 
 def release_from_counter(plan: ContingencyPlan, counter: Counter, random: Randomness) -> ContingencyTable:
     """Release the planned table from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
     (exact,) = counter.count_marginals([tuple(each.name for each in plan.schema.attributes)]).secret
-    released = plan.noise.release_many(Exact(exact[plan.possible]), random).value
     noisy = np.zeros(exact.shape, np.int64)
-    noisy[plan.possible] = released
+    noisy[plan.possible] = plan.noise.release_many(Exact(exact[plan.possible]), random).value
+    return build_contingency_table(plan, noisy)
+
+
+def build_contingency_table(plan: ContingencyPlan, noisy: Integers) -> ContingencyTable:
+    """Return the released table of noisy counts, by post-processing alone."""
+    released = noisy[plan.possible]
     total = float(max(0, released.sum())) if plan.rows is None else float(plan.rows)
-    counts = np.zeros(exact.shape)
+    counts = np.zeros(noisy.shape)
     counts[plan.possible] = project_to_simplex(released.astype(np.float64), total)
     return ContingencyTable(plan=plan, noisy=noisy, counts=counts)

@@ -290,10 +290,10 @@ def _apply_method(
                 tuples, hierarchies, goal.models, goal.k or 1, centred, weights=weights
             ), None
         case Method.GENERALIZE:
-            return _generalize(counted, report_progress)
+            return _generalize_table(counted, report_progress)
 
 
-def _generalize(
+def _generalize_table(
     counted: CountedTable, report_progress: ProgressCallback
 ) -> tuple[Recoding, SearchResult | None]:
     """Generalize to the requested levels, or to the best ones."""

@@ -258,7 +258,7 @@ class PrivateGeneralizer:
                 fault = EngineFault(CHARGED_FAULT_MESSAGE, incident=error.incident)
             except Exception as error:
                 fault = log_fault(error, CHARGED_FAULT_MESSAGE)
-            ledger.fault(entry, fault.incident)
+            ledger.record_fault(entry, fault.incident)
             raise fault
 
     def _describe_affordable(self, ledger: Ledger, who: str) -> str:

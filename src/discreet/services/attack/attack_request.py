@@ -76,7 +76,7 @@ def _read_path(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-def _option(metavar: str, panel: str = "", *flags: str, **more: Any) -> CommandLine:
+def _describe_option(metavar: str, panel: str = "", *flags: str, **more: Any) -> CommandLine:
     return CommandLine(metavar=metavar, panel=panel, flags=flags, **more)
 
 
@@ -92,32 +92,34 @@ class AttackFields(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: Annotated[
-        str | None, Field(description="The table of the policy to attack."), _option("TABLE")
+        str | None, Field(description="The table of the policy to attack."), _describe_option("TABLE")
     ] = None
     victim: Annotated[
         Pairs | None,
         Field(description='A person in the register, "name=Joe"; or "age=28,zip=13068".'),
         *accept_text(_read_victim, nullable=True),
-        _option("VALUES", typed=str),
+        _describe_option("VALUES", typed=str),
     ] = None
     at_most: Annotated[
         float | None,
         Field(description="The highest belief that any attack may reach, 30%; above it, exit code 4."),
         *accept_probability("`at_most=`"),
-        _option("SHARE", typed=str),
+        _describe_option("SHARE", typed=str),
     ] = None
     rules_out: Annotated[
         Facts,
         Field(description='A value that is impossible for a group: "Heart Disease if nationality=Japanese".'),
-        _option("FACT", TABLE),
+        _describe_option("FACT", TABLE),
     ] = ()
     claim: Annotated[
-        str | None, Field(description="The claim to test: \"disease = 'flu'\"."), _option("SQL", ANSWERS)
+        str | None,
+        Field(description="The claim to test: \"disease = 'flu'\"."),
+        _describe_option("SQL", ANSWERS),
     ] = None
     victims: Annotated[
         int | None,
         Field(ge=1, le=MAX_VICTIMS, description="How many people to attack; 20 by default."),
-        _option("N", ANSWERS, least=1, most=MAX_VICTIMS),
+        _describe_option("N", ANSWERS, least=1, most=MAX_VICTIMS),
     ] = None
 
 
@@ -134,13 +136,15 @@ class AttackRequest(AttackFields):
         CommandLine(is_argument=True),
     ]
     policy: Annotated[
-        Path | None, Field(description="The custodian's policy."), _option("FILE", "", "-p", "--policy")
+        Path | None,
+        Field(description="The custodian's policy."),
+        _describe_option("FILE", "", "-p", "--policy"),
     ] = None
     posterior: Annotated[
         float | None,
         Field(description="Another name for `at_most=`, as in anonymize."),
         *accept_probability("`posterior=`"),
-        _option("SHARE", typed=str),
+        _describe_option("SHARE", typed=str),
     ] = None
     knows: Annotated[
         OptionalFile,
@@ -148,110 +152,112 @@ class AttackRequest(AttackFields):
             description="A register, such as a voter list; without it, attackers know everybody. For "
             "ratings: what attackers know."
         ),
-        _option("FILE", TABLE),
+        _describe_option("FILE", TABLE),
     ] = None
     engine: Annotated[
         str | None,
         Field(description=f"The engine that holds tables, instead of the policy's: {SERVER_EXAMPLES}."),
-        _option("ADDRESS", TABLE),
+        _describe_option("ADDRESS", TABLE),
     ] = None
     quasi: Annotated[
         Names,
         Field(description="Quasi-identifiers: columns that attackers may know."),
-        _option("A,B", TABLE, typed=str),
+        _describe_option("A,B", TABLE, typed=str),
     ] = ()
     sensitive: Annotated[
         Names,
         Field(description="Columns that attackers want to learn; also for a synthetic table."),
-        _option("A,B", TABLE, typed=str),
+        _describe_option("A,B", TABLE, typed=str),
     ] = ()
     hierarchies: Annotated[
         Pairs,
         Field(description="The hierarchy of a column's labels, in ARX's format."),
         *_accept_pairs("`hierarchies=`"),
-        _option("COLUMN=FILE", TABLE, "--hierarchy", typed=list[str]),
+        _describe_option("COLUMN=FILE", TABLE, "--hierarchy", typed=list[str]),
     ] = {}
     person: Annotated[
         str | None,
         Field(description="The column that identifies a person's rows; also for ratings."),
-        _option("COLUMN", TABLE),
+        _describe_option("COLUMN", TABLE),
     ] = None
     columns: Annotated[
         Pairs,
         Field(description="The register's name of a column of the release; also for ratings."),
         *_accept_pairs("`columns=`"),
-        _option("RELEASE=REGISTER", TABLE, "--column", typed=list[str]),
+        _describe_option("RELEASE=REGISTER", TABLE, "--column", typed=list[str]),
     ] = {}
     earlier: Annotated[
         OptionalFile,
         Field(description="An earlier release about the same people."),
-        _option("FILE", TABLE, "--with"),
+        _describe_option("FILE", TABLE, "--with"),
     ] = None
     earlier_columns: Annotated[
         Pairs,
         Field(description="As `columns=`, for that release."),
         *_accept_pairs("`earlier_columns=`"),
-        _option("RELEASE=REGISTER", TABLE, "--earlier-column", typed=list[str]),
+        _describe_option("RELEASE=REGISTER", TABLE, "--earlier-column", typed=list[str]),
     ] = {}
     base_rates: Annotated[
         Facts,
         Field(description='A value\'s rate relative to others: "Heart Disease:0.1 if nationality=Japanese".'),
-        _option("FACT", TABLE, "--base-rate"),
+        _describe_option("FACT", TABLE, "--base-rate"),
     ] = ()
     title: Annotated[
         str | None,
         Field(description="The item that was rated, bought or visited."),
-        _option("COLUMN", RATINGS),
+        _describe_option("COLUMN", RATINGS),
     ] = None
-    rating: Annotated[str | None, Field(description="The rating."), _option("COLUMN", RATINGS)] = None
-    date: Annotated[str | None, Field(description="The date of the rating."), _option("COLUMN", RATINGS)] = (
+    rating: Annotated[str | None, Field(description="The rating."), _describe_option("COLUMN", RATINGS)] = (
         None
     )
+    date: Annotated[
+        str | None, Field(description="The date of the rating."), _describe_option("COLUMN", RATINGS)
+    ] = None
     days: Annotated[
         int | None,
         Field(ge=0, description="How many days dates in `knows=` may be off; 14 by default."),
-        _option("N", RATINGS, least=0),
+        _describe_option("N", RATINGS, least=0),
     ] = None
     stars: Annotated[
         float | None,
         Field(description="How far ratings in `knows=` may be off; 0 by default."),
         *_accept_number("`stars=`"),
-        _option("N", RATINGS, typed=str),
+        _describe_option("N", RATINGS, typed=str),
     ] = None
     wrong: Annotated[
         float | None,
         Field(description="The share of `knows=` that may be wrong; 25% by default."),
         *accept_probability("`wrong=`"),
-        _option("SHARE", RATINGS, typed=str),
+        _describe_option("SHARE", RATINGS, typed=str),
     ] = None
     genomes: Annotated[
         OptionalFile,
         Field(description="The participants' genomes, one column each."),
-        _option("FILE", FREQUENCIES),
+        _describe_option("FILE", FREQUENCIES),
     ] = None
     reference: Annotated[
         OptionalFile,
         Field(description="Allele frequencies of the general population."),
-        _option("FILE", FREQUENCIES),
+        _describe_option("FILE", FREQUENCIES),
     ] = None
     people: Annotated[
         int | None,
         Field(ge=1, description="The number of participants."),
-        _option("N", FREQUENCIES, least=1),
+        _describe_option("N", FREQUENCIES, least=1),
     ] = None
     epsilon: Annotated[
         float | None,
         Field(description="The epsilon of the noise in the frequencies."),
         *_accept_number("`epsilon=`"),
-        _option("N", FREQUENCIES, typed=str),
+        _describe_option("N", FREQUENCIES, typed=str),
     ] = None
     panel: Annotated[
         OptionalFile,
         Field(description="People who are not in the data; also for a study."),
-        _option("FILE", SYNTHETIC),
+        _describe_option("FILE", SYNTHETIC),
     ] = None
     original: Annotated[
-        OptionalFile, Field(description="The original table."), _option("FILE", SYNTHETIC)
+        OptionalFile, Field(description="The original table."), _describe_option("FILE", SYNTHETIC)
     ] = None
 
     @property

@@ -146,7 +146,7 @@ def _resolve_register_columns(
     if title is None:
         raise RequestError(
             f"attack: {register} has no column {release_columns.title}.",
-            hint=f'Say how it calls it: `columns="{release_columns.title}=NAME"`. '
+            hint=f'Name the column of the register: `columns="{release_columns.title}=NAME"`. '
             f"It has {', '.join(table.columns)}.",
         )
     truth = find_register_column(release_columns.person)

@@ -204,9 +204,9 @@ def plan_bounds(curator: Curator, request: BoundsRequest) -> BoundsPlan:
     guarantee = combine_guarantees([mechanism.guarantee], curator.promise)
     terms = _list_terms(request, scale, epsilon)
     key = compute_release_key(curator, VERB, terms, scope)
-    repeated = curator.ledger.find_stored_answer(curator.analyst, key) is not None
+    repeated = curator.answer_cache.find(key) is not None
     _require_undeclared(column, request, repeated=repeated)
-    spent = curator.ledger.get_accountant(curator.belief_scope)
+    spent = curator.ledger.get_known_accountant(curator.belief_scope)
     fits = repeated or curator.ledger.has_room_for(curator.analyst, guarantee)
     before = spent.compute_belief()
     return BoundsPlan(
@@ -253,7 +253,7 @@ def learn_bounds(curator: Curator, request: BoundsRequest) -> LearnedBounds:
             ledger=mark.place.rstrip("/").rpartition("/")[2] or mark.place,
             identity=mark.ledger,
             epsilon=float(plan.epsilon),
-            analyst=curator.analyst if len(curator.policy.analysts) > 1 else None,
+            analyst=None if curator.ledger.shares_answers else curator.belief_scope,
         ),
         belief=curator.ledger.compute_belief(analyst=curator.belief_scope),
         sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),

@@ -34,8 +34,9 @@ from discreet.engines.published_columns import select_canonical_value
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.baskets.basket_packing import pack_pairs
 from discreet.local.design import design_baskets, design_frequencies, design_mean
+from discreet.local.estimates import FrequencyOracle, MeanOperator
 from discreet.local.mean_estimation import DEFAULT_POINTS
-from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.local.operator import Operator
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Integers, Words
 from discreet.services.collect.answer_columns import (

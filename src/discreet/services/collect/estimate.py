@@ -25,8 +25,8 @@ from discreet.local.baskets import (
     find_rules,
 )
 from discreet.local.baskets.basket_operator import BasketOperator
-from discreet.local.estimates import FrequencyEstimate, MeanEstimate
-from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.local.estimates import FrequencyEstimate, FrequencyOracle, MeanEstimate, MeanOperator
+from discreet.local.operator import Operator
 from discreet.local.report_formats import ReportCounts, count_stored_reports
 from discreet.mechanisms import get_mechanism_name
 from discreet.services.addresses import parse_engine_address
@@ -114,7 +114,7 @@ def estimate_reports(request: EstimateRequest) -> list[EstimateResult]:
 
 def _estimate_store_file(request: EstimateRequest) -> list[EstimateResult]:
     if request.operator is not None:
-        raise RequestError("The store of a survey carries its operators.", hint="Leave `operator=` out.")
+        raise RequestError("A survey's store records its operators.", hint="Leave `operator=` out.")
     with ReportStore.open_readonly(Path(request.reports)) as store:
         return estimate_store(store, request.confidence)
 
@@ -201,9 +201,9 @@ def _count_reports(operator: Operator, engine: Engine, table: str) -> ReportCoun
                 engine.validate(sql)
         except RequestError:
             raise _wrong_columns_error() from None
-        return count_stored_reports(operator, engine, table)
+        return count_stored_reports(operator.report_format, engine, table)
     try:
-        return count_stored_reports(operator, engine, table)
+        return count_stored_reports(operator.report_format, engine, table)
     except EngineFault:
         raise _wrong_columns_error() from None
 

@@ -239,7 +239,7 @@ class BatchedResults:
             if self._store.clients < before + self._size:
                 return
             found = [
-                count_stored_reports(each.operator, self._store, get_view_name(place))
+                count_stored_reports(each.operator.report_format, self._store, get_view_name(place))
                 for place, each in enumerate(self._descriptions)
             ]
             self._save(found)

@@ -46,12 +46,12 @@ class NoisePreview:
 def preview_noise(form: TableForm, tree: Mapping[str, YamlTree]) -> NoisePreview:
     """Return the noise of counts and means under the form's entries, as far as they can be read."""
     if not form.entries.get("person", "").strip():
-        return NoisePreview(hint="Say whom a row is about, and the noise of answers is shown here.")
+        return NoisePreview(hint="Name the column of the person, and the noise of answers is shown here.")
     policy = _build_policy(form, tree)
     if policy is None:
         return NoisePreview(hint="The noise of answers is shown here when the entries can be read.")
     if form.entries["person"] == "none":
-        return NoisePreview(hint="A table about nobody is read as it is, without noise, in joins alone.")
+        return NoisePreview(hint="A table without people is read as it is, without noise, and only in joins.")
     epsilon = policy.epsilon or 0.1
     try:
         lines = tuple(_describe_errors(form.table, policy, epsilon))

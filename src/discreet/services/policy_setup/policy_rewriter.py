@@ -46,13 +46,13 @@ def rewrite_policy(text: str, before: Policy, after: Policy) -> str:
     """
     root = parse_nodes(text)
     assert isinstance(root, MappingNode)
-    edits = list(_Rewriter(text).compare(root, _dump(before), _dump(after), ()))
+    edits = list(_Rewriter(text).compare(root, _dump_policy(before), _dump_policy(after), ()))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
-def _dump(policy: Policy) -> dict[str, Any]:
+def _dump_policy(policy: Policy) -> dict[str, Any]:
     return policy.model_dump(exclude_unset=True, by_alias=True)
 
 

@@ -189,6 +189,8 @@ class Curators(Closeable):
             with self.take_turn(analyst) as curator:
                 _require_not_cancelled(should_continue)
                 return curator.ask(proposal, run_with_deadline=self._make_deadline_runner(curator, proposal))
+        # before a slot is booked, which is not to be over when the rest is measured
+        self.for_analyst(analyst).wait_for_others(proposal)
         booking = self.admission.book(analyst, deadlines.compute_fixed_time(proposal.query_plan))
         began = False
 

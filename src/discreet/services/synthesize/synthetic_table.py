@@ -3,9 +3,11 @@
 Budget      epsilon is for the promise's secret: pure under a promise without a tail; with a delta, under a
             promise with a tail, the noise is Gaussian.
 Earlier     answers that the rows must be consistent with, by ledger entry. Eligible are an analyst's own
-            answers that count all rows of the table by synthesized columns, as in
-            SELECT city, COUNT(*) FROM people GROUP BY city; answers with filters, limits or computed columns
-            are not tables of counts. They are treated as exact up to rounding, and cost nothing again.
+            answers, or those of all analysts who share answers, that count all rows of the table by
+            synthesized columns, as in SELECT city, COUNT(*) FROM people GROUP BY city; answers with filters,
+            limits or computed columns are not tables of counts. A table of `tabulate` is eligible where it is
+            the measurement of such a question (`count_measurements`). All are treated as exact up to
+            rounding, and cost nothing again.
 NULLs       if a column may be NULL and NULL is not one of its declared groups, an earlier answer does not
             cover rows without a value; those cells are unconstrained.
 Repeats     the same request of the same analyst returns the same rows at no cost.
@@ -25,6 +27,7 @@ from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan, plan_synthesis, synthesize
 from discreet.mining.tabulation.noise_budget import NoiseBudget
@@ -132,7 +135,7 @@ def find_eligible_entries(
     curator: Curator, plan: SynthesisPlan, requested: Sequence[int] | Literal["all"]
 ) -> list[Entry]:
     """Return the named entries, or all eligible ones; raise RequestError if a named one is not eligible."""
-    entries = curator.ledger.list_entries(curator.analyst)
+    entries = curator.ledger.list_entries(None if curator.policy.share_answers else curator.analyst)
     settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
     if requested == ALL:
         fitting = [each for each in settled.values() if _map_columns(curator, plan, each) is not None]
@@ -164,6 +167,8 @@ def read_earlier_answer(curator: Curator, plan: SynthesisPlan, entry: Entry) -> 
     stored = curator.measurement_store.index.get_answer(entry.id)
     if stored.metadata.get("kind") == KIND:
         table = curator.ask(entry.question, free=True, raw=True).table
+    elif (question := _write_table_question(entry)) is not None:
+        table = curator.ask(question, free=True, raw=True).table
     else:
         table, _, _ = answer_from_bytes(stored.answer)  # an answer of an earlier version
     *names, count = keys
@@ -190,9 +195,12 @@ def _sum_counts(
 
 def _map_columns(curator: Curator, plan: SynthesisPlan, entry: Entry) -> Mapping[str, str] | None:
     """Return the table's column for each answer column, the count last; None if the entry is not eligible."""
+    table_question = _write_table_question(entry)
     try:
-        question = resolve_query(parse_query(entry.question), curator.policy)
-    except RequestError:  # a model, or a question of another policy
+        question = resolve_query(parse_query(table_question or entry.question), curator.policy)
+        if table_question is not None:
+            curator.plan(table_question, free=True)
+    except RequestError:  # a model, a question of another policy, or a table that is no measurement
         return None
     whole = isinstance(question.rows, Scan) and question.rows.table == plan.table
     if not whole or not question.keys or not _has_all_groups(question):
@@ -208,6 +216,16 @@ def _map_columns(curator: Curator, plan: SynthesisPlan, entry: Entry) -> Mapping
     if not fits or not told or not set(columns) <= set(shown):
         return None
     return {shown[key]: of for key, of in columns.items()} | {shown[told[0]]: ""}
+
+
+def _write_table_question(entry: Entry) -> str | None:
+    """Return the question whose measurement a table of counts may be; None for other entries."""
+    verb, _, rest = entry.question.partition(" ")
+    table, option, columns = rest.partition(" --columns ")
+    if verb != "tabulate" or not option:
+        return None
+    names = ", ".join(map(quote_identifier, columns.split(",")))
+    return f"SELECT {names}, COUNT(*) AS n FROM {quote_identifier(table)} GROUP BY {names}"
 
 
 def _has_all_groups(question: Query) -> bool:

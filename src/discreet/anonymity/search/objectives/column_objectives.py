@@ -108,19 +108,19 @@ class Loss:
         shares = [column.shares for column in setting.columns]
         units = [setting.rows * (1 - 1 / column.hierarchy.size) for column in setting.columns]
 
-        def extra(j: int, gone: SuppressedClasses) -> float:
+        def compute_extra(j: int, gone: SuppressedClasses) -> float:
             shown = shares[j][gone.levels[j]][setting.columns[j].extract_labels(gone.keys)]
             return (gone.rows - float(gone.sizes @ shown)) / units[j] if units[j] else 0.0
 
-        def costs(j: int, column: SearchColumn) -> Floats:
+        def compute_costs(j: int, column: SearchColumn) -> Floats:
             sums = np.array([column.count_rows(level) @ share for level, share in enumerate(shares[j])])
             return compute_column_loss(sums, setting.rows, column.hierarchy.size)
 
         columns = len(setting.columns)
         return ColumnSumObjective(
             setting=setting,
-            costs=[costs(j, column) for j, column in enumerate(setting.columns)],
-            extra=extra,
+            costs=[compute_costs(j, column) for j, column in enumerate(setting.columns)],
+            extra=compute_extra,
             term=np.log1p,
             unit=lambda score: math.expm1(score / columns),
         )
@@ -145,12 +145,12 @@ class Precision:
         heights = [column.hierarchy.height for column in setting.columns]
         costs = [compute_level_costs(np.arange(height + 1), height) for height in heights]
 
-        def extra(j: int, gone: SuppressedClasses) -> float:
+        def compute_extra(j: int, gone: SuppressedClasses) -> float:
             return gone.rows * (1 - float(costs[j][gone.levels[j]])) / setting.rows
 
         columns = len(setting.columns)
         return ColumnSumObjective(
-            setting=setting, costs=costs, extra=extra, unit=lambda score: score / columns
+            setting=setting, costs=costs, extra=compute_extra, unit=lambda score: score / columns
         )
 
 
@@ -170,13 +170,13 @@ class Entropy:
     weighted: ClassVar[bool] = True
 
     def for_table(self, setting: SearchSetting) -> TableObjective:
-        def extra(j: int, gone: SuppressedClasses) -> float:
+        def compute_extra(j: int, gone: SuppressedClasses) -> float:
             return compute_spread(
                 np.bincount(setting.columns[j].extract_labels(gone.keys), weights=gone.sizes)
             )
 
         return ColumnSumObjective(
-            setting=setting, costs=[_compute_costs(column) for column in setting.columns], extra=extra
+            setting=setting, costs=[_compute_costs(column) for column in setting.columns], extra=compute_extra
         )
 
 

@@ -156,7 +156,7 @@ def _round_to_digits(writer: ExpressionWriter, piece: TypedSql, digits: int) -> 
     power = _make_double_constant(writer.dialect, 10.0 ** abs(digits))
     there, back = ("*", "/") if digits >= 0 else ("/", "*")
 
-    def multiple(of: TypedSql) -> TypedSql:
+    def write_multiple(of: TypedSql) -> TypedSql:
         scaled = _round_to_integer(writer, "round", _write_float_arithmetic(writer, there, of, power))
         return _write_float_arithmetic(writer, back, scaled, power)
 
@@ -166,9 +166,9 @@ def _round_to_digits(writer: ExpressionWriter, piece: TypedSql, digits: int) -> 
         return f"(CASE WHEN {finite} THEN {found} WHEN {found} IS NOT NULL THEN {whole} END)"
 
     def from_number(x: str) -> str:
-        return writer.dialect.bind(replace_non_finite, multiple(replace(piece, text=x)).text, x)
+        return writer.dialect.bind(replace_non_finite, write_multiple(replace(piece, text=x)).text, x)
 
-    found = multiple(piece)
+    found = write_multiple(piece)
     if found.sql_type.has_moderate_magnitude:
         return found
     return TypedSql(text=writer.dialect.bind(from_number, piece.text), sql_type=sql_types.DOUBLE)

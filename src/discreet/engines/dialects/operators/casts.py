@@ -81,10 +81,10 @@ def write_cast(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
         return _write_enum_cast(writer, writer.cast_to(piece, sql_types.TEXT), to)
     if to.family is TypeFamily.ZONED:
         to = sql_types.TIMESTAMP  # all times are in UTC
-    return _convert(writer, piece, to, narrow=narrow)
+    return _convert_value(writer, piece, to, narrow=narrow)
 
 
-def _convert(writer: ExpressionWriter, piece: TypedSql, to: SqlType, *, narrow: bool) -> TypedSql:
+def _convert_value(writer: ExpressionWriter, piece: TypedSql, to: SqlType, *, narrow: bool) -> TypedSql:
     have = piece.sql_type.family
     hidden = have is TypeFamily.PERSON and to.family is TypeFamily.WIDE
     if hidden or (have is to.family and not narrow):

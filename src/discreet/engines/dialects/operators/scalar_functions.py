@@ -185,14 +185,14 @@ def write_bound_expression(writer: ExpressionWriter, node: Any, scope: Scope) ->
     pieces = {name: writer.write(each, scope) for name, each in fields.items()}
     found: list[TypedSql] = []
 
-    def body(*texts: str) -> str:
+    def write_body(*texts: str) -> str:
         named = {
             name: replace(piece, text=text) for (name, piece), text in zip(pieces.items(), texts, strict=True)
         }
         found.append(writer.write(made.expression.this, replace(scope, bindings=named)))
         return found[-1].text
 
-    text = writer.dialect.bind(body, *(piece.text for piece in pieces.values()))
+    text = writer.dialect.bind(write_body, *(piece.text for piece in pieces.values()))
     return replace(found[-1], text=text)
 
 
