@@ -329,3 +329,17 @@ def test_what_cannot_be_read_is_refused_by_the_name_of_its_place(
     assert told.status_code == 422
     assert told.json()["code"] == "invalid-parameter"
     assert set(told.json()) == {"error", "code", "hint"}
+
+
+def test_a_list_of_questions_is_planned_for_one_price(server: Server) -> None:
+    question = {"sql": COUNT, "epsilon": 0.2}
+    with server.client() as client:
+        plan = client.post("/api/plan", json=[question, question, {"sql": GROUPED, "epsilon": 0.1}]).json()
+        wrong = client.post("/api/plan", json=[question, {"sql": "SELECT * FROM people", "epsilon": 0.2}])
+        empty = client.post("/api/plan", json=[])
+        odd = client.post("/api/plan", json=[{"sql": COUNT, "epsilon": "much"}])
+    assert plan["epsilon"] == pytest.approx(0.3)
+    assert [each["epsilon"] for each in plan["statements"]] == pytest.approx([0.2, 0, 0.1])
+    assert (wrong.status_code, empty.status_code, odd.status_code) == (400, 422, 422)
+    assert "statement 2" in wrong.json()["error"]
+    assert server.charges() == 0

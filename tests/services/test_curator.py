@@ -77,8 +77,8 @@ def test_an_answer_has_values_intervals_cost_and_belief(curator: Curator) -> Non
 def test_a_count_is_an_integer_and_not_negative_unless_asked_raw(curator: Curator) -> None:
     nobody = "SELECT COUNT(*) AS n FROM people WHERE age > 80"
     drawn = {"epsilon": 0.01, "fresh": True}
-    counts = [curator.ask(nobody, **drawn).table["n"][0].as_py() for _ in range(30)]  # type: ignore[arg-type]
-    raw = [curator.ask(nobody, **drawn, raw=True).table["n"][0].as_py() for _ in range(30)]  # type: ignore[arg-type]
+    counts = [curator.ask(nobody, **drawn).table["n"][0].as_py() for _ in range(30)]  # type: ignore[call-overload]
+    raw = [curator.ask(nobody, **drawn, raw=True).table["n"][0].as_py() for _ in range(30)]  # type: ignore[call-overload]
     assert all(isinstance(n, int) and n >= 0 for n in counts)
     assert min(raw) < 0
 
@@ -126,7 +126,7 @@ def test_a_larger_budget_is_charged_and_a_smaller_one_or_another_confidence_is_n
     curator: Curator, changed: dict[str, float], expected: bool
 ) -> None:
     curator.ask(BY_SEX, epsilon=0.5)
-    assert curator.ask(BY_SEX, **changed).repeated is expected  # type: ignore[arg-type]
+    assert curator.ask(BY_SEX, **changed).repeated is expected  # type: ignore[call-overload]
 
 
 def test_the_ledger_outlives_the_curator_and_a_new_data_version_resets_nothing(policy: Path) -> None:
@@ -255,7 +255,7 @@ def test_share_is_a_part_of_the_promise(curator: Curator) -> None:
 )
 def test_what_is_no_cost_is_refused_and_charges_nothing(curator: Curator, options: dict[str, float]) -> None:
     with pytest.raises((RequestError, InvalidParameterError)):
-        curator.ask(BY_SEX, **options)  # type: ignore[arg-type]
+        curator.ask(BY_SEX, **options)  # type: ignore[call-overload]
     assert curator.ledger.list_entries() == []
 
 

@@ -43,11 +43,11 @@ def test_percentages_may_be_texts(curator: discreet.Curator) -> None:
 
 
 def test_an_argument_of_a_wrong_type_is_refused_in_one_sentence(curator: discreet.Curator) -> None:
-    said = refuse(lambda: curator.ask(None))  # type: ignore[arg-type]
+    said = refuse(lambda: curator.ask(None))  # type: ignore[call-overload]
     assert said == "ask: `question=` must be a question in SQL, or a plan of it; got None."
-    assert "`sql=` must be a question in SQL" in refuse(lambda: curator.plan(3))  # type: ignore[arg-type]
-    assert "`epsilon=` must be a finite number" in refuse(lambda: curator.plan(COUNT, epsilon="much"))  # type: ignore[arg-type]
-    assert "`least_rows=` must be an integer" in refuse(lambda: curator.plan(COUNT, least_rows=0.5))  # type: ignore[arg-type]
+    assert "`sql=` must be a question in SQL" in refuse(lambda: curator.plan(3))  # type: ignore[call-overload]
+    assert "`epsilon=` must be a finite number" in refuse(lambda: curator.plan(COUNT, epsilon="much"))  # type: ignore[call-overload]
+    assert "`least_rows=` must be an integer" in refuse(lambda: curator.plan(COUNT, least_rows=0.5))  # type: ignore[call-overload]
     assert "`share=` must be a probability" in refuse(lambda: curator.plan(COUNT, share=2))
     assert "`source=` must be a curator" in refuse(lambda: discreet.ask(3, COUNT))  # type: ignore[arg-type]
     assert "`audited=` must be the name of a mechanism" in refuse(lambda: discreet.audit(3))  # type: ignore[arg-type]

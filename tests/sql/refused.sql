@@ -76,8 +76,23 @@ SELECT ROW_NUMBER() OVER () FROM people
 -- the question would show rows.
 SELECT COUNT(*) OVER () FROM people
 
+-- a condition on rows cannot compare with «SELECT AVG(age) FROM people GROUP BY sex», which may have several rows.
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY sex)
+
+-- a condition on rows cannot compare with «SELECT AVG(age), COUNT(*) FROM people», which has several columns.
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age), COUNT(*) FROM people)
+
+-- a condition on rows cannot compare with «SELECT age FROM people», which aggregates no rows of people.
+SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people)
+
+-- a condition on rows cannot compare with «SELECT 3», which aggregates no rows of people.
+SELECT COUNT(*) FROM people WHERE age > (SELECT 3)
+
 -- SUBQUERY in «(SELECT AVG(age) FROM people)» is not allowed here.
-SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)
+SELECT COUNT(*) FILTER (WHERE age > (SELECT AVG(age) FROM people)) FROM people
+
+-- SUBQUERY in «(SELECT AVG(age) FROM people)» is not allowed here.
+SELECT SUM(age - (SELECT AVG(age) FROM people)) FROM people
 
 -- a subquery in «age IN (SELECT age FROM people)» is not answered.
 SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people)

@@ -191,7 +191,10 @@ ROWS = [
     "SELECT name FROM people LIMIT 0",
     "SELECT COUNT(*) FROM people LIMIT (SELECT age FROM people)",
     "SELECT sex, COUNT(*) FROM people GROUP BY sex, (SELECT MAX(age) FROM people)",
-    "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people)",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY name)",
+    "SELECT COUNT(*) FROM people AS p WHERE age > (SELECT MAX(p.age) FROM clinics)",
+    "SELECT COUNT(*) FROM people WHERE subquery('c0', 'x') > 3",
     "SELECT * FROM people PIVOT (COUNT(*) FOR sex IN ('f'))",
     "PIVOT people ON sex USING COUNT(*)",
     "SELECT * FROM clinics AS c, people",
@@ -267,9 +270,20 @@ def test_a_common_table_means_the_one_before_it() -> None:
     assert list_measures(found) == {"r0": (["k0"], ["count"])}
 
 
-def test_a_comparison_with_an_aggregate_says_to_ask_it_first() -> None:
+def test_a_condition_that_compares_with_an_answer_needs_that_core_first() -> None:
+    found = split(
+        "WITH a AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) "
+        "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(n) FROM a) AND age < 2 * (SELECT AVG(n) FROM a)"
+    )
+    assert list_measures(found) == {"r0": (["k0"], ["count"]), "r1": ([], ["count"])}
+    (constant,) = found.constants.values()
+    assert constant.cores == ("r0",)
+    assert constant.written == "SELECT AVG(n) FROM a"
+
+
+def test_other_subqueries_over_rows_say_to_ask_them_first() -> None:
     with pytest.raises(Refusal, match="Ask «SELECT AVG\\(age\\) FROM people» first"):
-        split("SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)")
+        split("SELECT SUM(age - (SELECT AVG(age) FROM people)) FROM people")
 
 
 @pytest.mark.parametrize(

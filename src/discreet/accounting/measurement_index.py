@@ -98,7 +98,7 @@ class MeasurementIndex:
         )
 
     def announce(self, entry: Entry, identities: Collection[str]) -> None:
-        """Note that an entry, which was reserved otherwise, will release measurements."""
+        """Note that an entry, which is reserved already, will release measurements, or another fact of it."""
 
         def note(transaction: LedgerTransaction) -> None:
             for identity in identities:
@@ -114,6 +114,10 @@ class MeasurementIndex:
 
     def list_shown(self, entry_id: int) -> list[str]:
         """Return what was noted about the cells of an entry that questions have shown."""
+        return self.list_notes(entry_id, SHOWN)
+
+    def list_notes(self, entry_id: int, prefix: str) -> list[str]:
+        """Return the notes of an entry that begin with a prefix, without it."""
 
         def read(transaction: LedgerTransaction) -> list[str]:
             # what was shown to another analyst counts even if answers are no longer shared
@@ -122,7 +126,7 @@ class MeasurementIndex:
                 f"SELECT DISTINCT identity FROM measurement WHERE {match_owner(owner)} AND entry = :entry",
                 {"owner": owner, "entry": entry_id},
             )
-            return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
+            return [identity.removeprefix(prefix) for (identity,) in rows if identity.startswith(prefix)]
 
         return self.ledger.read(read)
 

@@ -1,4 +1,4 @@
-"""`discreet plan` and `discreet ask`: the cost of a question, and its answer."""
+"""`discreet plan` and `discreet ask`: the cost of a question, or of those in a file, and the answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from discreet.cli.check import confirm_data, print_notices
 from discreet.cli.plot_option import PlotOption, require_plot, save_plot
 from discreet.cli.progress_bar import show_progress
+from discreet.cli.question_file import find_question_file, read_questions
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import (
     DEFAULT_POLICY,
@@ -24,9 +25,11 @@ from discreet.cli.shared_options import (
     PolicyOption,
     require_one_format,
 )
+from discreet.core.errors import RequestError
 from discreet.rendering import answer_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
+from discreet.services.plan_batches import PlanBatch
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import OUTPUT_PANEL
 
@@ -43,9 +46,13 @@ def run_plan(
 ) -> None:
     """Show the cost of a question and the error of its answer.
 
-    It costs nothing and reads no data.
+    It costs nothing and reads no data. The statements of a file, `dashboard.sql`, are planned together, for
+    one price; `epsilon=` is then the most to spend for all of them.
     """
     with _open_curator(policy, analyst, engine, ledger) as curator:
+        if (path := find_question_file(request.sql)) is not None:
+            _show_batch_plan(_plan_file(curator, path, request, verb="plan"), as_json=as_json)
+            return
         proposal = curator.plan_question(request, verb="plan")
     if as_json:
         print(json.dumps(proposal.to_json()))
@@ -69,17 +76,23 @@ def run_ask(
 ) -> None:
     """Answer a question; print its errors, cost and belief.
 
-    The belief is what an attacker may now hold of a claim about one person.
+    The belief is what an attacker may now hold of a claim about one person. The statements of a file,
+    `dashboard.sql`, are asked together, for one price.
     """
     require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
+        if (path := find_question_file(request.sql)) is not None:
+            if as_csv or plot is not None:
+                raise RequestError("ask: a file has several answers.", hint="Print them, or as `json=`.")
+            _ask_file(curator, path, request, as_json=as_json)
+            return
         proposal = curator.plan_question(request)
         if not proposal.repeated:
-            confirm_data(curator, request.sql)
+            confirm_data(curator, [request.sql])
         if plot is not None:
             require_plot(plot, proposal.query_plan)
         answer = curator.ask(proposal)
-        print_notices(curator, request.sql)
+        print_notices(curator, [request.sql])
     if plot is not None:
         save_plot(answer, plot)
     if as_json:
@@ -88,6 +101,31 @@ def run_ask(
         print(answer.to_csv(), end="")
     else:
         answer_view.show_answer(Console(), answer)
+
+
+def _plan_file(curator: Curator, path: Path, request: QuestionRequest, *, verb: str) -> PlanBatch:
+    requests, epsilon = read_questions(path, request)
+    return curator.plan_batch(requests, verb=verb, epsilon=epsilon)
+
+
+def _show_batch_plan(batch: PlanBatch, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(batch.to_json()))
+    else:
+        answer_view.show_batch_plan(Console(), batch)
+
+
+def _ask_file(curator: Curator, path: Path, request: QuestionRequest, *, as_json: bool) -> None:
+    batch = _plan_file(curator, path, request, verb="ask")
+    texts = [each.text for each in batch.plans]
+    if not batch.repeated:
+        confirm_data(curator, texts)
+    answers = curator.ask(batch)
+    print_notices(curator, texts)
+    if as_json:
+        print(json.dumps(answers.to_json()))
+    else:
+        answer_view.show_answers(Console(), texts, answers)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
 import typer
 
@@ -48,7 +49,7 @@ def run(
         print_check(Console(), found)
 
 
-def confirm_data(curator: Curator, sql: str) -> None:
+def confirm_data(curator: Curator, questions: Sequence[str]) -> None:
     """At a terminal, show the check of data that is not accepted yet, and ask whether to accept it.
 
     Elsewhere, refuse a question about a table that departs too far from the policy.
@@ -57,7 +58,7 @@ def confirm_data(curator: Curator, sql: str) -> None:
     if policy.ledger == MEMORY:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        _require_fit(curator, sql)
+        _require_fit(curator, questions)
         return
     if not list_unaccepted(curator.ledger, find_table_states(policy, curator.frames)):
         return
@@ -72,8 +73,8 @@ def confirm_data(curator: Curator, sql: str) -> None:
     curator.check(accept=True, despite=is_beyond)
 
 
-def _require_fit(curator: Curator, sql: str) -> None:
-    found = list_unaccepted_summaries(curator.policy, curator.ledger, sql, curator.frames)
+def _require_fit(curator: Curator, questions: Sequence[str]) -> None:
+    found = list_unaccepted_summaries(curator.policy, curator.ledger, questions, curator.frames)
     beyond = [each.text for each in found if each.verdict is Verdict.EXCEEDS]
     if beyond:
         raise RequestError(
@@ -82,9 +83,9 @@ def _require_fit(curator: Curator, sql: str) -> None:
         )
 
 
-def print_notices(curator: Curator, sql: str) -> None:
-    """Print a line on each table of a question that does not fit the policy and is not accepted yet."""
+def print_notices(curator: Curator, questions: Sequence[str]) -> None:
+    """Print a line on each table of some questions that does not fit the policy and is not accepted yet."""
     console = Console(stderr=True, soft_wrap=True)
-    summaries = list_unaccepted_summaries(curator.policy, curator.ledger, sql, curator.frames)
+    summaries = list_unaccepted_summaries(curator.policy, curator.ledger, questions, curator.frames)
     for line in format_notices(summaries):
         console.print(line, highlight=False, markup=False)

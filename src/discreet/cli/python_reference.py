@@ -36,6 +36,7 @@ MEMBERS = {
     "Policy": ("load", "draft", "fill", "blanks", "save"),
     "Curator": ("open", "open_policy", "check", "plan", "ask", "budget", "close"),
     "Plan": ("cost", "offers", "expected_errors", "belief_change", "to_json"),
+    "PlanBatch": ("cost", "cost_alone", "belief_change", "to_json"),
     "Answer": (
         "measures",
         "rows",
@@ -46,6 +47,7 @@ MEMBERS = {
         "to_csv",
         "to_json",
     ),
+    "AnswerBatch": ("cost_sentence", "to_json"),
     "Anonymizer": ("fit", "list_minimal", "list_best"),
     "Release": ("write", "to_arrow", "to_pandas", "to_polars", "warnings", "describe_level"),
     "AttackEvaluation": (
@@ -68,6 +70,7 @@ MEMBERS = {
 HIDDEN_FIELDS = {
     "Stream": {"answerer", "curator"},
     "Plan": {"query_plan", "stated_plan", "stored_plan", "stored_entries", "key", "plan_at"},
+    "PlanBatch": {"parts", "guarantee"},
 }
 """Fields of dataclasses that serve the services alone."""
 WITHOUT_FIELDS = ("Release", "Promise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,6 +22,7 @@ from discreet.services.answers import Answer
 from discreet.services.check.check import run_check
 from discreet.services.check.check_report import DataCheck, TableCheck
 from discreet.services.check.check_request import CheckFields
+from discreet.services.plan_batches import PlanBatch
 from discreet.services.plans import Plan
 from discreet.services.policy_setup.policy_setup import PolicySetup
 from discreet.services.policy_setup.table_form import TableForm
@@ -133,6 +134,10 @@ class AppContext:
     def plan(self, analyst: str, question: QuestionRequest, *, verb: str = "plan") -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
         return self.curators.plan(analyst, question, verb=verb)
+
+    def plan_batch(self, analyst: str, questions: Sequence[QuestionRequest]) -> PlanBatch:
+        """Return the plan of several of an analyst's questions together, as `plan` does."""
+        return self.curators.plan_batch(analyst, questions, verb="plan")
 
     def ask(self, analyst: str, question: QuestionRequest) -> Answer | EngineFault:
         """Return the answer to an analyst's question, and count the outcome in the metrics.

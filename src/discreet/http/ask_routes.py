@@ -13,24 +13,37 @@ from discreet.core.errors import EngineFault
 from discreet.http.app_context import QUERY_LIMITER, Context
 from discreet.http.authentication import AskingCaller
 from discreet.http.openapi import FILE_RESPONSES, FormatParameter, IdempotencyKeyHeader
-from discreet.http.request_bodies import QuestionBody
+from discreet.http.request_bodies import QuestionBodies, QuestionBody
 from discreet.http.responses import (
     ResponseFormat,
     build_answer_response,
     build_error_response,
     to_http_response,
 )
+from discreet.services.plan_batches import PlanBatch
+from discreet.services.plans import Plan
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api", tags=["questions"])
 
 
 @router.post("/plan")
-async def plan_question(body: QuestionBody, caller: AskingCaller, context: Context) -> dict[str, object]:
-    """Return what a question would cost and how wrong its answer may be. Free; reads no data."""
+async def plan_question(
+    body: QuestionBody | QuestionBodies, caller: AskingCaller, context: Context
+) -> dict[str, object]:
+    """Return what a question would cost and how wrong its answer may be. Free; reads no data.
+
+    A list of questions is planned together: one price, in which equal measurements count once.
+    """
     analyst = caller.analyst
+
+    def plan() -> Plan | PlanBatch:
+        if isinstance(body, QuestionBody):
+            return context.plan(analyst, body.request)
+        return context.plan_batch(analyst, [each.request for each in body])
+
     with context.reserve_query_slot(analyst):
-        proposal = await to_thread.run_sync(lambda: context.plan(analyst, body.request))
+        proposal = await to_thread.run_sync(plan)
     return proposal.to_json()
 
 

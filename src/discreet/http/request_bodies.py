@@ -15,6 +15,7 @@ from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, BoundsRequest
 from discreet.services.check.check_request import CheckFields
+from discreet.services.plan_batches import MAX_QUESTIONS
 from discreet.services.question_request import QuestionFields, QuestionRequest
 from discreet.services.request_fields import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
@@ -66,6 +67,12 @@ class QuestionBody(QuestionFields):
     @property
     def request(self) -> QuestionRequest:
         return QuestionRequest(**dict(self))
+
+
+QuestionBodies = Annotated[
+    list[QuestionBody],
+    Field(min_length=1, max_length=MAX_QUESTIONS, description="Questions that are planned together."),
+]
 
 
 class BudgetRequestBody(RequestBody):

@@ -34,6 +34,7 @@ from discreet.services.answers import (
     Answer,
     add_interval_bounds,
     build_empty_answer,
+    describe_constant,
     describe_interval_kind,
 )
 from discreet.services.plans import Plan
@@ -296,6 +297,7 @@ def format_notices(answer: Answer) -> tuple[str, ...]:
     bars += [f"{name}: {found.description}" for name, found in answer.rank_errors.items()]
     errors = [f"error at {format_percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
     errors += [f"error: {answer.no_interval_sentence}"] if answer.no_interval else []
+    errors += [f"constant: {describe_constant(each)}" for each in answer.constants.items()]
     return f"cost: {answer.cost_sentence}", *errors, f"belief: {answer.sentence}"
 
 

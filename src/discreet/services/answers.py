@@ -40,7 +40,8 @@ class Answer(ReleasedTable):
     many rows they may miss their rank, and for decisions such as BOOL_OR from how many rows on they are
     right. `interval_kind` has, for each column with intervals, "per_row" if each row's interval holds with
     the confidence, and "all_rows" if all of the column hold together: after selecting rows by noisy values.
-    `no_interval` has, for other noisy columns without an interval, the reason.
+    `no_interval` has, for other noisy columns without an interval, the reason. `constants` are the released
+    values that a condition compares rows with, by the text of their subqueries; None cannot be told.
     """
 
     table: pa.Table
@@ -53,6 +54,7 @@ class Answer(ReleasedTable):
     rank_errors: Mapping[str, RankError] = field(default_factory=dict)
     no_interval: Mapping[str, str] = field(default_factory=dict)
     interval_kind: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def repeated(self) -> bool:
@@ -120,7 +122,7 @@ class Answer(ReleasedTable):
             told = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
             remarks = dict.fromkeys(found.remark for found in self.rank_errors.values() if found.remark)
             notes.append(" ".join([f"At {self.confidence:.0%}, {told}.", *remarks]))
-        return notes
+        return [*notes, *map(describe_constant, self.constants.items())]
 
     @property
     def interval_kind_sentence(self) -> str:
@@ -176,6 +178,7 @@ class Answer(ReleasedTable):
                 name: {"wrong": round(1 - self.confidence, 12), "rows": found.rows, "why": found.description}
                 for name, found in decisions.items()
             },
+            "constants": [{"subquery": written, "value": value} for written, value in self.constants.items()],
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {
@@ -201,6 +204,17 @@ class Answer(ReleasedTable):
         sink = io.BytesIO()
         csv.write_csv(_escape_formulas(self.to_table_with_bounds()), sink)
         return sink.getvalue().decode()
+
+
+def describe_constant(constant: tuple[str, float | None]) -> str:
+    """Return a sentence on a released value that rows were compared with, of its subquery and the value."""
+    written, value = constant
+    if value is None:
+        return f"«{written}» cannot be told from what was released: no row meets a comparison with it."
+    return (
+        f"Rows were compared with {value:,.6g}, the released value of «{written}»: intervals hold for that "
+        "number, not for the true value of the subquery."
+    )
 
 
 def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str:
@@ -321,6 +335,10 @@ def build_answer(
         entries=entries,
         sentence=sentence,
         rank_errors=find_rank_errors(plan),
+        constants={
+            plan.split.constants[name].written: None if value is None else float(value)
+            for name, value in plan.constants.items()
+        },
     )
 
 

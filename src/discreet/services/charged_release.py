@@ -86,7 +86,7 @@ def release_missing(
         ledger,
         reserved,
         lambda: compute(found),
-        lambda released: store.serialize(found, released),
+        lambda released: store.index_and_serialize(plan, found, released, reserved),
         {"kind": KIND},
     )
-    return found, measured, entry
+    return store.fill_released(plan, found, measured), measured, entry

@@ -16,11 +16,12 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -38,18 +39,22 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.released_queries import query_released_tables
 from discreet.services import fault_log, policy_engines
+from discreet.services.answer_batches import AnswerBatch
 from discreet.services.answer_cache import AnswerCache, answer_from_bytes
 from discreet.services.answers import Answer, build_answer
+from discreet.services.batch_release import release_batch
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.budget_units import build_budget_refusal
 from discreet.services.charged_release import release_and_settle, release_missing
 from discreet.services.check.check import run_check, warn_at_opening
 from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import make_check_request
+from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.frames import Frame
 from discreet.services.least_purchase import find_measurements
 from discreet.services.ledgers import open_ledger
 from discreet.services.measurement_store import MeasurementStore
+from discreet.services.plan_batches import PlanBatch, find_after
 from discreet.services.plans import Budget, Plan
 from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.policy_engines import (
@@ -60,19 +65,29 @@ from discreet.services.policy_engines import (
 )
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.progress import ignore_progress
+from discreet.services.question_measurement import measure_missing
 from discreet.services.question_planner import QuestionPlanner
-from discreet.services.question_request import QuestionRequest, Reuse
+from discreet.services.question_request import (
+    BatchOptions,
+    QuestionOptions,
+    QuestionRequest,
+    Reuse,
+    make_batch_requests,
+)
 from discreet.services.request_fields import make_request
 from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import compute_answer, measure_cores
-from discreet.sql.releases import MeasuredCores, Release
+from discreet.sql.plan_execution import compute_answer
+from discreet.sql.planner import QueryPlan
+from discreet.sql.releases import IntervalBounds, MeasuredCores, Release
 
 T = TypeVar("T")
 MAX_FILE_NAME = 255
 MAX_CACHED_ANSWERS, MAX_CACHED_BYTES = 256, 1 << 20
 CHARGED = "Epsilon {epsilon:g} was charged for what was measured (entry {entry}): asking about that is free."
+ComputedAnswer = tuple[pa.Table, Mapping[str, IntervalBounds], Mapping[str, str]]
+"""A table, the intervals of its columns, and their kinds."""
 DeadlineRunner = Callable[[Callable[[], MeasuredCores]], MeasuredCores | LateResult[MeasuredCores]]
 
 
@@ -260,13 +275,19 @@ class Curator(Closeable):
         request = make_check_request(tables, accept=accept, despite=despite)
         return run_check(self.policy, request, frames=self.frames, ledger=self.ledger)
 
+    @overload
+    def plan(self, sql: str, **options: Unpack[QuestionOptions]) -> Plan: ...
+
+    @overload
+    def plan(self, sql: list[str] | tuple[str, ...], **options: Unpack[BatchOptions]) -> PlanBatch: ...
+
     def plan(
         self,
-        sql: str,
+        sql: str | list[str] | tuple[str, ...],
         *,
-        epsilon: Real | None = None,
+        epsilon: Real | Sequence[Real] | None = None,
         share: Real | str | None = None,
-        within: Real | str | None = None,
+        within: Real | str | Sequence[Real | str] | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
         confidence: Real | str = DEFAULT_CONFIDENCE,
@@ -274,8 +295,11 @@ class Curator(Closeable):
         fresh: bool = False,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
-    ) -> Plan:
-        """Return what a question would do and cost. Charges nothing, reads no data.
+    ) -> Plan | PlanBatch:
+        """Return what a question, or a list of questions, would do and cost. Charges nothing, reads no data.
+
+        Questions of a list are planned together, for one price: `epsilon` is the most to spend for all of
+        them, or a list with one for each; `within` holds for each, or is a list.
 
         `share` and `confidence` may be texts such as "5%". `within` is the largest error allowed for every
         measure; "2%" is a share of ranks. For AVG and MEDIAN it needs `least_rows`, the number of rows that
@@ -283,29 +307,70 @@ class Curator(Closeable):
         anew. `split` gives columns weights for their part of epsilon. `values` are the values of the
         parameters $1, $2 ….
         """
-        request = make_request(
-            QuestionRequest,
-            sql=sql,
-            epsilon=epsilon,
-            share=share,
-            within=within,
-            least_rows=least_rows,
-            split=split,
-            confidence=confidence,
-            free=free,
-            fresh=fresh,
-            raw=raw,
-            values=values,
+        fields = {
+            "epsilon": epsilon,
+            "share": share,
+            "within": within,
+            "least_rows": least_rows,
+            "split": split,
+            "confidence": confidence,
+            "free": free,
+            "fresh": fresh,
+            "raw": raw,
+            "values": values,
+        }
+        if isinstance(sql, list | tuple):
+            requests, total = make_batch_requests(sql, fields)
+            return self.plan_batch(requests, verb="plan", epsilon=total)
+        return self.plan_question(make_request(QuestionRequest, sql=sql, **fields), verb="plan")
+
+    def plan_batch(
+        self, requests: Sequence[QuestionRequest], *, verb: str = "ask", epsilon: Real | None = None
+    ) -> PlanBatch:
+        """Return the plan of several requests together; `epsilon` is the most to spend for all of them."""
+        return self._planner.plan_batch(requests, self._engine, verb=verb, epsilon=epsilon)
+
+    def _ask_batch(self, batch: PlanBatch) -> AnswerBatch:
+        for each in batch.plans:
+            self._planner.require_own_plan(each)
+        parts = release_batch(self.ledger, self.measurement_store, batch, self._engine, self._random)
+        answers = []
+        for part in parts:
+            proposal, found = part.plan, find_after(part.plan, self.measurement_store)
+            charged = proposal.query_plan.compute_charge(part.names)[0] if part.names else Fraction(0)
+            if found.missing:  # it compares rows with an answer, which is known by now
+                bought = proposal.bought - {*part.names}
+                answer = self.ask(replace(proposal, bought=bought))
+                answers.append(replace(answer, epsilon=answer.epsilon + float(charged)))
+            else:
+                answers.append(self._answer(proposal, found, {}, charged=charged, entries=found.entries))
+        return AnswerBatch(
+            answers=tuple(answers),
+            epsilon=math.fsum(each.epsilon for each in answers),
+            entries=tuple(sorted({entry for each in answers for entry in each.entries})),
+            belief=self.ledger.compute_belief(analyst=self.belief_scope),
+            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
         )
-        return self.plan_question(request, verb="plan")
 
     def plan_question(self, request: QuestionRequest, *, verb: str = "ask") -> Plan:
         """Return the plan of a request; `verb` is what a refusal begins with."""
         return self._planner.plan(request, self._engine, verb=verb)
 
+    @overload
     def ask(
         self,
         question: str | Plan,
+        *,
+        run_with_deadline: DeadlineRunner = ...,
+        **options: Unpack[QuestionOptions],
+    ) -> Answer: ...
+
+    @overload
+    def ask(self, question: PlanBatch) -> AnswerBatch: ...
+
+    def ask(
+        self,
+        question: str | Plan | PlanBatch,
         *,
         epsilon: Real | None = None,
         share: Real | str | None = None,
@@ -318,12 +383,17 @@ class Curator(Closeable):
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
         run_with_deadline: DeadlineRunner = lambda work: work(),
-    ) -> Answer:
+    ) -> Answer | AnswerBatch:
         """Return the answer to a question or a plan; the same analyst repeats a question for free.
+
+        The answers to questions that were planned together are in their order; nothing is charged if one of
+        them is refused, or if all of them do not fit.
 
         `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
         `LateResult`, the analyst is suspended.
         """
+        if isinstance(question, PlanBatch):
+            return self._ask_batch(question)
         wanted = "a question in SQL, or a plan of it"
         require_parameter(isinstance(question, str | Plan), "ask", "question", question, wanted)
         if isinstance(question, Plan):
@@ -349,50 +419,67 @@ class Curator(Closeable):
         found = find_measurements(self.measurement_store, proposal)
         looks_back = found.missing and proposal.reuse is not Reuse.NOTHING
         former = self.answer_cache.find(proposal.key) if looks_back else None
-        charged, entries, measured = Fraction(0), found.entries, None
         if former is not None:
-            (table, intervals, kinds), entries = answer_from_bytes(former.answer), (former.entry.number,)
-        else:
-            if found.missing:
-                found, measured, entry = release_missing(
-                    self.ledger,
-                    self.measurement_store,
-                    proposal,
-                    found,
-                    lambda found: run_with_deadline(
-                        lambda: measure_cores(
-                            replace(plan, finer_cores=found.finer_cores),
-                            self._engine,
-                            self._random,
-                            found.missing,
-                        )
-                    ),
-                )
-                entries = (*found.entries, *([] if entry is None else [entry.number]))
-                charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
-            plan = self.measurement_store.apply_noise(plan, found, proposal.text)
-            # before anything is computed: whether that fails depends on the cells, too
-            self.measurement_store.note_shown(found, proposal.text)
-            try:
-                release = self._computed_answers.get_or_compute(
-                    (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
-                    lambda: compute_answer(
-                        plan, found.combine(measured or {}), query_released_tables, self.public_engine
-                    ),
-                    is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
-                )
-            except RequestError as failure:
-                if not charged:
-                    raise
-                hint = f"{failure.hint} {CHARGED.format(epsilon=float(charged), entry=max(entries))}"
-                raise type(failure)(failure.message, hint=hint) from None
-            table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
+            stored = answer_from_bytes(former.answer)
+            return self._build_answer(plan, stored, charged=Fraction(0), entries=(former.entry.number,))
+        charged, entries, measured = Fraction(0), found.entries, None
+        if found.missing:
+            found, measured, entry = release_missing(
+                self.ledger,
+                self.measurement_store,
+                proposal,
+                found,
+                lambda found: run_with_deadline(
+                    lambda: measure_missing(plan, found, self._engine, self._random, self.policy)
+                ),
+            )
+            entries = (*found.entries, *([] if entry is None else [entry.number]))
+            charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
+        return self._answer(proposal, found, measured or {}, charged=charged, entries=entries)
+
+    def _answer(
+        self,
+        proposal: Plan,
+        found: FoundMeasurements,
+        measured: MeasuredCores,
+        *,
+        charged: Fraction,
+        entries: tuple[int, ...],
+    ) -> Answer:
+        """Return the answer that follows from what is stored and what was measured now."""
+        plan = self.measurement_store.apply_noise(proposal.query_plan, found, proposal.text)
+        # before anything is computed: whether that fails depends on the cells, too
+        self.measurement_store.note_shown(found, proposal.text)
+        key = (
+            proposal.key,
+            plan.was_shown,
+            found.sources,
+            tuple(plan.constants.items()),
+            max(entries) if measured else None,
+        )
+        try:
+            release = self._computed_answers.get_or_compute(
+                key,
+                lambda: compute_answer(
+                    plan, found.combine(measured), query_released_tables, self.public_engine
+                ),
+                is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
+            )
+        except RequestError as failure:
+            if not charged:
+                raise
+            hint = f"{failure.hint} {CHARGED.format(epsilon=float(charged), entry=max(entries))}"
+            raise type(failure)(failure.message, hint=hint) from None
+        computed = release.table, dict(release.intervals), dict(release.interval_kinds)
+        return self._build_answer(plan, computed, charged=charged, entries=entries)
+
+    def _build_answer(
+        self, plan: QueryPlan, computed: ComputedAnswer, *, charged: Fraction, entries: tuple[int, ...]
+    ) -> Answer:
         belief, sentence = self.ledger.state_belief(analyst=self.belief_scope)
         return build_answer(
             plan,
-            table,
-            intervals,
-            kinds,
+            *computed,
             charged=charged,
             entries=entries,
             belief=belief,

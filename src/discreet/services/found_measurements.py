@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.sql.core_planning import CorePlan, NoisyPrimitive
     from discreet.sql.measurement_slices import FinerCore
     from discreet.sql.planner import QueryPlan
+    from discreet.sql.released_constants import ConstantValues
 
 BOUGHT = 0
 """The number of an entry that is not made yet: others count from 1."""
@@ -50,6 +51,8 @@ class FoundMeasurements:
     known_entries: frozenset[int] = frozenset()
     """The ids of all entries that released a missing measurement."""
     finer_cores: Mapping[str, FinerCore] = field(default_factory=dict)
+    constants: ConstantValues = field(default_factory=dict)
+    """The values of the constants in conditions of its cores, as far as they are released."""
 
     @property
     def entries(self) -> tuple[int, ...]:
@@ -71,10 +74,11 @@ class FoundMeasurements:
 
     def apply_noise(self, plan: QueryPlan, policy: Policy, question: str) -> QueryPlan:
         """Return the plan with the noise that its measurements will have, so that it states their errors."""
-        cores = tuple(self._apply_core_noise(core, policy, question) for core in plan.cores)
+        cores = tuple(self._apply_core_noise(core, policy, question) for core in self.cores)
         was_shown = any(each.was_shown(question) for parts in self.stored.values() for each in parts)
         # where noise is shared, what is computed of several tables has the interval that holds however it is
-        return replace(plan, cores=cores, was_shown=was_shown or self._shares_noise())
+        shown = was_shown or self._shares_noise()
+        return replace(plan, cores=cores, was_shown=shown, constants=self.constants)
 
     def _shares_noise(self) -> bool:
         """Return True if the noise of two measurements may be the same."""
@@ -116,6 +120,14 @@ class FoundMeasurements:
     def combine(self, measured: MeasuredCores) -> dict[str, MeasuredCore]:
         """Return everything that the plan needs: for each core, over the groups in the order of its keys."""
         return {core.table: self._combine_core(core, measured.get(core.table)) for core in self.cores}
+
+    def combine_available(self, measured: MeasuredCores) -> dict[str, MeasuredCore]:
+        """Return the cores of which everything is stored or measured already."""
+        return {
+            core.table: self._combine_core(core, measured.get(core.table))
+            for core in self.cores
+            if core.table in measured or not {*core.charged_names} & {*self.missing}
+        }
 
     def _combine_core(self, core: CorePlan, measured: MeasuredCore | None) -> MeasuredCore:
         if measured is not None and core.table in self.finer_cores:

@@ -13,6 +13,8 @@ Means       Where the same was measured several times, or is measured again, the
 Slices      A stored measurement by month and disease serves a question about one disease: see
             `sql.measurement_slices`. Which cells a question has shown is noted where it was not all of them:
             an analyst who saw cells may ask about one because of its noise, and error bars say so.
+Constants   A statement that compares rows with an answer is measured for the value that was released then.
+            Asked again, it is answered for that value, although what is stored now would give another one.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -23,11 +25,13 @@ import hashlib
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.measurement_index import MeasurementIndex
+from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
 from discreet.mechanisms.combined_noise import get_looks
 from discreet.mechanisms.simultaneous_bounds import split_miss_probability
@@ -35,6 +39,7 @@ from discreet.services.bounded_cache import BoundedCache
 from discreet.services.count_measurements import parse_counts
 from discreet.services.found_measurements import NO_NUMBERS, FoundMeasurements, describe_mean
 from discreet.services.policy_version import compute_policy_version
+from discreet.services.question_measurement import compute_constant
 from discreet.services.question_request import Reuse
 from discreet.services.stored_measurements import (
     ShownCells,
@@ -48,6 +53,8 @@ from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
 from discreet.sql.measurement_slices import SLACK, Pins, find_slices
+from discreet.sql.plan_execution import compute_constants
+from discreet.sql.released_constants import ConstantValues, find_open_constants
 from discreet.sql.releases import MeasuredCores
 from discreet.sql.repeated_looks import share_of_look
 
@@ -57,6 +64,8 @@ if TYPE_CHECKING:
 
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
+CONSTANTS = "constants "
+"""What begins a note of the values of constants that an entry compares rows with."""
 MAX_CACHED_ENTRIES, MAX_CACHED_CHOICES = 64, 256
 
 
@@ -76,6 +85,9 @@ class MeasurementStore:
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
+    _constants: BoundedCache[Hashable, ConstantValues] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
+    )
 
     def find(
         self,
@@ -87,8 +99,69 @@ class MeasurementStore:
     ) -> FoundMeasurements:
         """Return what is stored for a plan, and what is missing; the ledger records the `question`.
 
-        What is `bought` is missing however precisely it is stored; it is combined with that.
+        What is `bought` is missing however precisely it is stored; it is combined with that. Constants of
+        which everything is stored have values in what is found.
         """
+        filled, found = plan, self._find(plan, question, reuse, bought)
+        while filled.open_constants and (values := self._compute_constants(filled, found)):
+            filled = filled.fill_constants(values, self.policy)
+            found = self._find(filled, question, reuse, bought)
+        if plan.open_constants and found.missing and not bought and reuse is not Reuse.NOTHING:
+            for values in self._list_former_constants(plan):
+                former = self._find(plan.fill_constants(values, self.policy), question, reuse, ())
+                if not former.missing:
+                    return former
+        return found
+
+    def _list_former_constants(self, plan: QueryPlan) -> list[ConstantValues]:
+        """Return the values of constants with which the same statement was measured, the newest first."""
+        entries = [entry for _, entry in self.index.find([self.identify_statement(plan)])]
+        noted = [self.index.list_notes(entry, CONSTANTS) for entry in reversed(entries)]
+        return [
+            {name: None if value is None else Decimal(value) for name, value in json.loads(each).items()}
+            for notes in noted
+            for each in notes
+        ]
+
+    def identify_statement(self, plan: QueryPlan) -> str:
+        """Return the identity of all measurements of a plan whose constants are open."""
+        own = sorted(
+            (core.table, name, self._complete(each))
+            for core in plan.cores
+            for name, each in core.identities.items()
+        )
+        constants = sorted((name, each.sql) for name, each in plan.split.constants.items())
+        return hashlib.sha256(repr((CONSTANTS, own, constants)).encode()).hexdigest()
+
+    def _compute_constants(self, plan: QueryPlan, found: FoundMeasurements) -> ConstantValues:
+        """Return the values of constants that follow from what is stored."""
+        stored = found.combine_available({})
+        key = (plan.release_key, tuple(stored), tuple(plan.constants.items()), found.sources)
+        return self._constants.get_or_compute(key, lambda: compute_constants(plan, stored, compute_constant))
+
+    def fill_released(
+        self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores
+    ) -> FoundMeasurements:
+        """Return what was found of a plan with the constants that what was measured now compares with."""
+        values = {name: value for core in measured.values() for name, value in core.constants.items()}
+        if values == found.constants:
+            return found
+        filled = replace(plan, cores=found.cores, constants=found.constants).fill_constants(
+            values, self.policy
+        )
+        identities = {
+            name: self._complete(each) for core in filled.cores for name, each in core.identities.items()
+        }
+        return replace(
+            found,
+            cores=filled.cores,
+            constants=filled.constants,
+            identities={**found.identities, **identities},
+        )
+
+    def _find(
+        self, plan: QueryPlan, question: str, reuse: Reuse, bought: Collection[str]
+    ) -> FoundMeasurements:
         identities = {
             name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
         }
@@ -136,13 +209,14 @@ class MeasurementStore:
             missing=missing,
             known_entries=frozenset(each for name in missing for each in entries.get(identities[name], [])),
             finer_cores=finer_cores,
+            constants=plan.constants,
         )
         return self._prefer_means(plan, question, found, {} if reuse is Reuse.NOTHING else several)
 
     def apply_noise(self, plan: QueryPlan, found: FoundMeasurements, question: str) -> QueryPlan:
         """Return the plan with the noise that its measurements will have, so that it states their errors."""
         shown = tuple(each.was_shown(question) for parts in found.stored.values() for each in parts)
-        key = (plan, found.sources, found.missing, shown)
+        key = (plan, found.sources, found.missing, shown, tuple(found.constants.items()))
         return self._stated_plans.get_or_compute(key, lambda: found.apply_noise(plan, self.policy, question))
 
     def note_shown(self, found: FoundMeasurements, question: str) -> None:
@@ -213,14 +287,45 @@ class MeasurementStore:
 
     def reserve(self, plan: QueryPlan, found: FoundMeasurements, text: str) -> Entry | None:
         """Charge what is missing; None if some of it has been released meanwhile, and is to be found."""
-        # two cores of one statement may be the same in other words
-        missing = sorted({found.identities[name] for name in found.missing})
         _, guarantee = plan.compute_charge(found.missing)
-        key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
-        return self.index.reserve(key, text, guarantee, identities=missing, known=found.known_entries)
+        return self.reserve_several([(found, found.missing)], guarantee, text)
 
-    def serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
-        """Return what was measured as the bytes that its entry stores."""
+    def reserve_several(
+        self,
+        wanted: Sequence[tuple[FoundMeasurements, Collection[str]]],
+        guarantee: Guarantee,
+        text: str,
+    ) -> Entry | None:
+        """Charge what is missing for several plans, of each the given names, as `reserve` does."""
+        # two cores of one statement may be the same in other words
+        missing = sorted(
+            {
+                found.identities[name]
+                for found, names in wanted
+                for core in found.cores
+                # of a core with open constants, what is measured is known once they are released
+                if not find_open_constants(core.question)
+                for name in core.charged_names
+                if name in names
+            }
+        )
+        key = hashlib.sha256(repr((KIND, missing, guarantee)).encode()).hexdigest()
+        known = frozenset().union(*(found.known_entries for found, _ in wanted))
+        return self.index.reserve(key, text, guarantee, identities=missing, known=known)
+
+    def index_and_serialize(
+        self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores, entry: Entry
+    ) -> bytes:
+        """Return what was measured as the bytes that its entry stores; index what was unknown before."""
+        filled = self.fill_released(plan, found, measured)
+        if plan.open_constants:
+            values = {name: None if each is None else str(each) for name, each in filled.constants.items()}
+            own = {filled.identities[name] for name in found.missing} | {self.identify_statement(plan)}
+            self.index.announce(entry, {*own, f"{CONSTANTS}{json.dumps(values, sort_keys=True)}"})
+        return self.serialize([(filled, measured)])
+
+    def serialize(self, released: Sequence[tuple[FoundMeasurements, MeasuredCores]]) -> bytes:
+        """Return what was measured for some plans as the bytes that its entry stores."""
         return serialize_cores(
             [
                 (
@@ -229,6 +334,7 @@ class MeasurementStore:
                     measured[core.table],
                     found.finer_cores[core.table].pins if core.table in found.finer_cores else {},
                 )
+                for found, measured in released
                 for core in found.cores
                 if core.table in measured
             ]

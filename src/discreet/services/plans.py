@@ -32,12 +32,15 @@ from discreet.sql.accuracy import (
     find_rank_error,
 )
 from discreet.sql.error_plan import ALL_ROWS
+from discreet.sql.error_tracking import UNSHOWN
 from discreet.sql.expression_tree import Column, Scalar
 from discreet.sql.planner import DecomposedMeasure, QueryPlan, plan_query
 
 MAX_CACHED_PLANS = 64
 SHARED_NOISE_NOTE = "add to more than 100%, as measures that use the same noisy total pay for it once"
 COMPUTED = "computed"
+COMPARED = " (compared with)"
+"""What is behind the name of a measure that is not shown, but that rows are compared with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,13 +284,17 @@ def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> Expec
     around = () if plan.question is None else plan.question.post_processing[0].outputs
     names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
     missing = plan.column_errors.explain_missing(output.column)
+    is_compared = missing == UNSHOWN and plan.compares_with(output)
+    missing = None if is_compared else missing
     error, rows = (
         (find_error_bound(plan, output), find_rank_error(plan, output)) if missing is None else (None, None)
     )
     shown = plan.column_errors.measures_with_intervals
     kinds = [plan.column_errors.interval_kinds[name] for name, each in shown.items() if each == output.column]
     return ExpectedError(
-        name=names.get(output.column, output.measure.name),
+        name=f"{output.measure.name}{COMPARED}"
+        if is_compared
+        else names.get(output.column, output.measure.name),
         mechanism=_find_mechanism(plan, output).__name__,
         share=float(sum(plan.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),

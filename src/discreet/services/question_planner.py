@@ -6,36 +6,45 @@ allowed, is refused here, while a refusal costs nothing.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+
+import pyarrow as pa
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.engine import Engine, ValidatesStatements
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import Real
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import Real, require_positive
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import ReleasedQueryTooLargeError, try_released_query
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.budget_units import compute_share
+from discreet.services.finer_counts import FinerOffer, list_finer_offers
 from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
+from discreet.services.plan_batches import MAX_QUESTIONS, PlanBatch, combine_parts, divide_measurements
 from discreet.services.plans import MAX_CACHED_PLANS, Plan, QuestionPricing
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
-from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.accuracy import list_comparable_errors
+from discreet.sql.plan_execution import build_empty_constant, build_empty_release
 from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
+from discreet.sql.refusal import format_snippet
 from discreet.sql.released_table_types import build_released_schema
 from discreet.sql.releases import Release
 
-MAX_TRIED_QUERIES = 1_000
+MAX_TRIED_QUERIES, MAX_TRIED_OFFERS = 1_000, 3
+EPSILON_STEPS = 10**6
+"""An epsilon that is divided between questions is rounded down to so many parts of 1."""
 VERB = re.compile(r"^ask(?=[.:])")
 """The verb that the planner's refusals begin with."""
 
@@ -74,12 +83,123 @@ class QuestionPlanner:
             message = VERB.sub(verb, refusal.message)
             raise type(refusal)(message, hint=refusal.hint) from None
 
-    def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
+    def plan_batch(
+        self,
+        requests: Sequence[QuestionRequest],
+        engine: Engine,
+        *,
+        verb: str,
+        epsilon: Real | None = None,
+    ) -> PlanBatch:
+        """Return the plan of several questions together; `epsilon` is the most to spend for all of them.
+
+        Each question gets the same part of it, as much as its price allows: what is measured for two of them
+        costs once.
+        """
+        require_parameter(
+            0 < len(requests) <= MAX_QUESTIONS, verb, "sql", len(requests), f"1 to {MAX_QUESTIONS} questions"
+        )
+        if epsilon is not None:
+            require_positive(verb, "epsilon", epsilon)
+        found = self._divide_epsilon(requests, engine, verb, epsilon)
+        return self._choose_finer(requests, found, engine)
+
+    def _divide_epsilon(
+        self, requests: Sequence[QuestionRequest], engine: Engine, verb: str, epsilon: Real | None
+    ) -> PlanBatch:
+        """Return the plan of several questions that divide an epsilon, or have each their own."""
+        if epsilon is None:
+            return self._combine_plans(self._plan_all(requests, engine, verb))
+        most = Fraction(str(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
+        part = most / len(requests)
+        found = self._combine_plans(self._plan_all(_give_epsilon(requests, part), engine, verb))
+        price = sum(found.charges, Fraction(0))
+        if not 0 < price < most:
+            return found
+        larger = Fraction(math.floor(part * most / price * EPSILON_STEPS), EPSILON_STEPS)
+        other = self._combine_plans(self._plan_all(_give_epsilon(requests, max(part, larger)), engine, verb))
+        # stored measurements that are not precise enough for a larger epsilon are charged again
+        return other if sum(other.charges, Fraction(0)) <= most else found
+
+    def _choose_finer(
+        self, requests: Sequence[QuestionRequest], found: PlanBatch, engine: Engine
+    ) -> PlanBatch:
+        """Return the plan in which some counts are sums of finer ones, if that costs less."""
+        offers = [
+            (offer.estimate_price(found.charges), place, offer)
+            for place, offer in enumerate(list_finer_offers(found.plans, self._policy))
+        ]
+        base = found
+        for _, _, offer in sorted(offers, key=lambda each: each[:2])[:MAX_TRIED_OFFERS]:
+            plans = self._plan_finer(requests, base.plans, offer, engine)
+            made = None if plans is None else self._combine_plans(plans)
+            if made is not None and made.cost < found.cost:
+                finer = frozenset(offer.statements)
+                found = replace(made, costs_alone=base.costs_alone, finer_statements=finer)
+        return found
+
+    def _plan_finer(
+        self, requests: Sequence[QuestionRequest], plans: Sequence[Plan], offer: FinerOffer, engine: Engine
+    ) -> list[Plan] | None:
+        """Return the plans with an offer taken; None if an error that is stated would be wider."""
+        made = list(plans)
+        for place, sql in offer.statements.items():
+            update = {"sql": sql, "epsilon": offer.epsilon, "within": None}
+            try:
+                request = requests[place].model_copy(update=update)
+                finer = self._plan(request, engine, plans[place].text)
+            except RequestError:  # too many cells
+                return None
+            if not _states_no_wider(finer, plans[place]):
+                return None
+            made[place] = finer
+        return made
+
+    def _plan_all(self, requests: Sequence[QuestionRequest], engine: Engine, verb: str) -> list[Plan]:
+        plans = []
+        for place, request in enumerate(requests, 1):
+            try:
+                if request.fresh:
+                    raise RequestError(
+                        f"{verb}: `fresh=` is for a question alone.", hint="Plan it by itself."
+                    )
+                plans.append(self.plan(request, engine, verb=verb))
+            except RequestError as refusal:
+                message = refusal.message.replace(f"{verb}: ", f"{verb}: statement {place}: ", 1)
+                raise type(refusal)(message, hint=refusal.hint) from None
+        return plans
+
+    def _combine_plans(self, plans: Sequence[Plan]) -> PlanBatch:
+        """Return the plan of several questions, each of which is planned."""
+        parts = divide_measurements(plans, self._measurement_store)
+        guarantee = combine_parts(parts)
+        spent = self._ledger.get_accountant(self._belief_scope)
+        before = after = spent.compute_belief()
+        fits = guarantee is None or self._ledger.has_room_for(self._analyst, guarantee)
+        share = Fraction(0)
+        if guarantee is not None:
+            share = compute_share(spent.compute_cost(guarantee), spent.limit)
+            after = spent.spend(guarantee).compute_belief() if fits else before
+        return PlanBatch(
+            plans=tuple(plans),
+            parts=parts,
+            guarantee=guarantee,
+            charges=tuple(each.charge[0] for each in parts),
+            costs_alone=tuple(each.cost for each in plans),
+            belief_before=before,
+            belief_after=after,
+            fits=fits,
+            share=share,
+            uncovered=self._ledger.describe_uncovered(),
+        )
+
+    def _plan(self, request: QuestionRequest, engine: Engine, asked: str | None = None) -> Plan:
+        """Return the plan of a request; `asked` is the question that the ledger records, if not its own."""
         spent = self._ledger.get_known_accountant(self._belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
         if request.free and request.fresh:
             raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
-        text = _write_question(request)
+        text = _write_question(request) if asked is None else asked
         purchase = self._choose_purchase(request, priced, spent, text)
         reuse, bought = purchase.reuse, purchase.bought
         made = self._prepare(purchase.plan, engine)
@@ -186,8 +306,9 @@ class QuestionPlanner:
     def _try_over_empty_tables(self, plan: QueryPlan) -> None:
         """Raise the error of post-processing that fails; what does not is tried once."""
         schemas = [build_released_schema(core) for core in plan.split.cores.values()]
-        tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)}"
-        self._tried_queries.get_or_compute(tried, lambda: build_empty_release(plan, try_released_query))
+        constants = {name: each.sql for name, each in plan.split.constants.items()}
+        tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)} {constants}"
+        self._tried_queries.get_or_compute(tried, lambda: _try_queries(plan))
 
     def _find_stored_alone(self, plan: QueryPlan, text: str) -> FoundMeasurements | None:
         """Return the stored measurements that answer a question, however wide their noise; None without."""
@@ -226,6 +347,41 @@ def _require_valid_statements(plan: QueryPlan, engine: Engine) -> None:
     if isinstance(engine, ValidatesStatements):
         for statement in plan.statements:
             engine.validate(statement)
+
+
+def _try_queries(plan: QueryPlan) -> Release:
+    """Return the empty answer of a plan; refuse what fails, and constants that are no numbers."""
+    release = build_empty_release(plan, try_released_query)
+    for name, constant in plan.split.constants.items():
+        _require_number(build_empty_constant(plan, name, try_released_query), constant.written)
+    return release
+
+
+def _give_epsilon(requests: Sequence[QuestionRequest], epsilon: Fraction) -> list[QuestionRequest]:
+    return [request.model_copy(update={"epsilon": epsilon}) for request in requests]
+
+
+def _states_no_wider(finer: Plan, plan: Plan) -> bool:
+    """Return True if a plan states the same errors as another, or narrower ones."""
+    own, others = (list_comparable_errors(each.stated_plan) for each in (finer, plan))
+    kinds = [each.stated_plan.column_errors.interval_kinds for each in (finer, plan)]
+    return (
+        own.keys() == others.keys()
+        and kinds[0] == kinds[1]
+        and all(error <= others[name] for name, error in own.items())
+    )
+
+
+def _require_number(table: pa.Table, written: str) -> None:
+    """Refuse a constant of a condition that is not one number, from the empty answer of its query."""
+    kinds = [each.type for each in table.schema]
+    if len(kinds) != 1 or not any(
+        is_kind(kinds[0]) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    ):
+        raise RequestError(
+            f"ask: a condition on rows compares with numbers, and «{format_snippet(written)}» is none.",
+            hint="Ask for it first, and write its value.",
+        )
 
 
 def _write_question(request: QuestionRequest) -> str:

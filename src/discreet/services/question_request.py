@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -22,8 +22,10 @@ from discreet.services.request_fields import (
     accept_number,
     accept_probability,
     accept_text,
+    make_request,
     read_number,
 )
+from discreet.sql.expression_tree import Scalar
 
 ANSWER_PANEL = "Answer"
 MAX_LEAST_ROWS = 10**12
@@ -169,3 +171,65 @@ class QuestionRequest(QuestionFields):
         Field(description="The values of the parameters $1, $2 …."),
         CommandLine(is_option=False),
     ] = ()
+
+
+# -- Several questions --------------------------------------------------------------------------------------
+
+
+class QuestionOptions(TypedDict, total=False):
+    """The options of one question in Python."""
+
+    epsilon: Real | None
+    share: Real | str | None
+    within: Real | str | None
+    least_rows: int | None
+    split: Mapping[str, Real] | None
+    confidence: Real | str
+    free: bool
+    fresh: bool
+    raw: bool
+    values: Sequence[Scalar | float]
+
+
+class BatchOptions(TypedDict, total=False):
+    """The options of several questions in Python: for all of them, or a list with one for each."""
+
+    epsilon: Real | Sequence[Real] | None
+    within: Real | str | Sequence[Real | str] | None
+    least_rows: int | None
+    confidence: Real | str
+    free: bool
+    raw: bool
+
+
+def make_batch_requests(
+    statements: Sequence[str], fields: Mapping[str, object]
+) -> tuple[list[QuestionRequest], Real | None]:
+    """Return the requests of several questions, and the most epsilon to spend for all of them, if given."""
+    for name in ("share", "split", "values"):
+        if fields.get(name):
+            raise InvalidParameterError(
+                f"`{name}=` is for a question alone.", hint="Give `epsilon=` or `within=`."
+            )
+    shared = dict(fields)
+    single: dict[str, Sequence[object]] = {}
+    for name in ("epsilon", "within"):
+        given = fields.get(name)
+        if isinstance(given, list | tuple):
+            if len(given) != len(statements):
+                raise InvalidParameterError(
+                    f"`{name}=` has {len(given)} values for {len(statements)} questions.",
+                    hint="Give one for each, or one for all.",
+                )
+            single[name] = given
+    total = None if "epsilon" in single else shared.pop("epsilon", None)
+    if total is not None and shared.get("within") is not None:
+        raise InvalidParameterError("`epsilon=` and `within=` were given.", hint="Give one of them.")
+    requests = [
+        make_request(
+            QuestionRequest,
+            **{**shared, **{name: each[place] for name, each in single.items()}, "sql": text},
+        )
+        for place, text in enumerate(statements)
+    ]
+    return requests, None if total is None else read_number("`epsilon=`", total)

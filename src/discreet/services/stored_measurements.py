@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from discreet.sql.core_planning import CorePlan
     from discreet.sql.measurement_slices import Pins
 
+STATEMENT_SEPARATOR = ";\n"
+"""What is between questions that were planned together, in the text of their entry."""
 PARTS = "cores"
 """The column of an entry that stores several cores."""
 INT64 = range(-(1 << 63), 1 << 63)
@@ -101,10 +103,13 @@ class StoredMeasurements:
         )
 
     def was_shown(self, question: str) -> bool:
-        """Return True if another question has shown some of these cells."""
-        text = hash_question(question)
+        """Return True if another question has shown some of these cells, and not one planned with it."""
+        own, together = {question}, self.question.split(STATEMENT_SEPARATOR)
+        if question in together:
+            own |= {self.question, *together}
+        texts = set(map(hash_question, own))
         first = ShownCells(question=hash_question(self.question), pins=self.bought_pins)
-        return any(each.question != text and each.overlaps(self.pins) for each in (first, *self.shown))
+        return any(each.question not in texts and each.overlaps(self.pins) for each in (first, *self.shown))
 
     def has(self, identity: str) -> bool:
         return identity in self.primitives or identity in self.selected_values

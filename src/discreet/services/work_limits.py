@@ -2,7 +2,8 @@
 
 Estimate    for the declared rows, as if no filter removed any, by the engine's cost model: reading tables,
             joining them, computing on the result, grouping, and planning the statement. A table that declares
-            no number of rows is assumed to have a million.
+            no number of rows is assumed to have a million. A constant that is computed of an answer, before
+            rows are compared with it, has an allowance of its own.
 Cost model  at least five times what ten million rows took on two idle cores (`benchmarks/RESULTS.md`).
 Fixed time  the estimate, rounded up to a power of two times the minimum: coarse, and independent of the data.
             The answer leaves at that time; see the query timeouts of the server.
@@ -37,6 +38,8 @@ BOUNDING_PASSES = 5
 PERSON_SHARE = 0.05
 LONGEST_PERSON_TIME = 16.0
 """Seconds up to which a fixed time is lengthened so that one person takes a small part of it."""
+CONSTANT_SECONDS, CONSTANT_ALLOWANCE = 1.0, 2.0
+"""The most processor time of a constant's query between two measurements, and what is reserved for it."""
 SINGLE_CORE_FACTOR = 4
 """One person's rows may be processed by a single core, and may be the slowest ones."""
 TYPICAL_TEXT_LENGTH = 32
@@ -68,7 +71,8 @@ class WorkLimits:
 
     def estimate_seconds(self, plan: QueryPlan) -> float:
         """Return an upper bound on the seconds that a plan takes on the declared rows."""
-        return sum(map(self._estimate_core_seconds, plan.executed_cores))
+        constants = len(plan.split.constants) * CONSTANT_ALLOWANCE if plan.cores else 0.0
+        return constants + sum(map(self._estimate_core_seconds, plan.executed_cores))
 
     def _estimate_core_seconds(self, plan: CorePlan) -> float:
         tables = find_scans(plan.question.rows)

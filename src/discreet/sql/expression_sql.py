@@ -70,6 +70,8 @@ def format_operand(value: object, kind: Type) -> str:
     """Return the SQL of a constant as an operand of a type: exact numbers are in steps."""
     if kind.is_exact and kind.step is not None and isinstance(value, int | Decimal):
         return str(int(Fraction(value) / kind.step))
+    if value is None and kind.family is Family.NUMBER:
+        return "CAST(NULL AS DOUBLE)"
     return format_literal(value)
 
 

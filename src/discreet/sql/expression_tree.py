@@ -40,6 +40,13 @@ class Literal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReleasedConstant(Literal):
+    """A constant that is computed of an answer, and has no value yet (`sql.released_constants`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """A call of an allowed function; `options` are constants that belong to it (a date part)."""
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.contribution_bounding import BoundedQuery
-from discreet.sql.expression_tree import Call, Column, Expression, Literal
+from discreet.sql.expression_tree import Call, Column, Expression, Literal, ReleasedConstant
 from discreet.sql.expression_types import Family, Numeric, can_share_grid
 from discreet.sql.primitives import Grid, Meaning
 from discreet.sql.relational_algebra import (
@@ -225,6 +225,8 @@ def normalize_expression(expression: Expression, columns: Columns) -> Form:
     """Return the form of an expression, in which columns are what `columns` says of their names."""
     if isinstance(expression, Column):
         return columns[expression.name]
+    if isinstance(expression, ReleasedConstant):
+        return ("open", expression.name)  # until it has a value, nothing is stored of what it compares with
     if isinstance(expression, Literal):
         return _normalize_literal(expression)
     assert isinstance(expression, Call)

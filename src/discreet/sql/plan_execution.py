@@ -6,8 +6,9 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.partition_selection import GroupCounts
@@ -24,6 +26,7 @@ from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_columns import build_interval_columns, build_ratio_columns
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.noisy_columns import ColumnNoise
+from discreet.sql.released_constants import read_value
 from discreet.sql.released_schema import RELEASED
 from discreet.sql.released_table_types import build_released_schema, fit_released_table
 from discreet.sql.releases import MeasuredCore, PostProcessor, Release
@@ -57,6 +60,33 @@ def measure_cores(
         for core in plan.executed_cores
         if names is None or {*names} & {*core.charged_names}
     }
+
+
+def compute_constants(
+    plan: QueryPlan, measured: Mapping[str, MeasuredCore], post_process: PostProcessor
+) -> dict[str, Decimal | None]:
+    """Return the values of the constants of a plan that follow from what was released of some cores.
+
+    One that cannot be computed is NULL: what was released is charged, and the rest of the plan follows.
+    """
+    found: dict[str, Decimal | None] = {}
+    for name, constant in plan.split.constants.items():
+        charged = [core for core in plan.cores if core.table in constant.cores]
+        if name in plan.constants or any(core.table not in measured for core in charged):
+            continue
+        tables = _build_core_tables(plan, charged, measured, post_process)
+        try:
+            found[name] = read_value(post_process(constant.sql, tables))
+        except RequestError:
+            found[name] = None
+    return found
+
+
+def build_empty_constant(plan: QueryPlan, name: str, post_process: PostProcessor) -> pa.Table:
+    """Return the answer of a constant's query over nothing, from the plan alone: its type."""
+    measured = {core.table: _build_empty_core(core) for core in plan.cores}
+    tables = _build_core_tables(plan, plan.cores, measured, post_process)
+    return post_process(plan.split.constants[name].sql, tables)
 
 
 def measure_core(
@@ -122,8 +152,19 @@ def _build_tables(
     engine: Engine | None,
 ) -> dict[str, pa.Table]:
     """Return all tables that the post-processing of a plan reads: released, declared and public ones."""
+    tables = _build_core_tables(plan, plan.cores, measured, post_process)
+    return tables | {name: public.read(engine) for name, public in plan.split.public_tables.items()}
+
+
+def _build_core_tables(
+    plan: QueryPlan,
+    cores: Iterable[CorePlan],
+    measured: Mapping[str, MeasuredCore],
+    post_process: PostProcessor,
+) -> dict[str, pa.Table]:
+    """Return the tables of all cores: of those that were measured as released, of others without rows."""
     tables = {name: build_released_schema(core).empty_table() for name, core in plan.split.cores.items()}
-    for core in plan.cores:
+    for core in cores:
         table = build_released_table(plan, core, measured[core.table])
         fitted = fit_released_table(table, plan.split.cores[core.table])
         for name in table.column_names:
@@ -133,7 +174,7 @@ def _build_tables(
     if not plan.split.returns_no_rows:
         for name, groups in plan.split.declared_groups.items():
             tables[name] = fit_released_table(post_process(groups, {}), plan.split.cores[name])
-    return tables | {name: public.read(engine) for name, public in plan.split.public_tables.items()}
+    return tables
 
 
 def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore) -> pa.Table:

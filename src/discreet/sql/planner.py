@@ -50,6 +50,7 @@ from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_question
 from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, refuse_query
+from discreet.sql.released_constants import ConstantValues, fill_core, find_open_constants
 from discreet.sql.released_schema import RELEASED, ReleasedSchema, describe_exact_table
 from discreet.sql.resolver import resolve_query
 from discreet.sql.sql_names import fold_case
@@ -78,6 +79,7 @@ class QueryPlan:
     share of epsilon of everything that is charged, in all cores. `was_shown` says that some of its
     measurements were released, and shown, for an earlier question; `carries_errors` is false where errors
     cannot be carried through its post-processing. `finer_cores` are measured in place of cores, by table.
+    `constants` has the values of constants in conditions that are released already.
     """
 
     split: SplitStatement
@@ -93,6 +95,19 @@ class QueryPlan:
     was_shown: bool = False
     carries_errors: bool = True
     finer_cores: Mapping[str, FinerCore] = field(default_factory=dict)
+    constants: ConstantValues = field(default_factory=dict)
+
+    def fill_constants(self, values: ConstantValues, policy: Policy) -> QueryPlan:
+        """Return the plan with the released values of some constants."""
+        cores = tuple(fill_core(core, values, policy) for core in self.cores)
+        return replace(self, cores=cores, constants={**self.constants, **values})
+
+    @property
+    def open_constants(self) -> frozenset[str]:
+        """The names of the constants that have no value yet, and that a core compares with."""
+        if self.split.constants.keys() <= self.constants.keys():
+            return frozenset()
+        return frozenset().union(*(find_open_constants(core.question) for core in self.cores))
 
     @property
     def executed_cores(self) -> tuple[CorePlan, ...]:
@@ -144,6 +159,11 @@ class QueryPlan:
     def find_core(self, output: DecomposedMeasure) -> CorePlan:
         """Return the core that a measure is measured in."""
         return next(core for core in self.cores if output in core.outputs)
+
+    def compares_with(self, output: DecomposedMeasure) -> bool:
+        """Return True if a constant, which rows are compared with, may be computed of a measure."""
+        table = self.find_core(output).table
+        return any(table in each.cores for each in self.split.constants.values())
 
     @property
     def partition_selection(self) -> GroupSelection | None:
@@ -246,6 +266,9 @@ class QueryPlan:
         if self.question is None:
             rules = [(core.question, core.bounding.rule) for core in self.cores]
             meaning = (self.split.post_processing, rules, self.epsilon, self.confidence, self.raw)
+            if self.split.constants:
+                constants = tuple((name, each.sql) for name, each in self.split.constants.items())
+                meaning = (*meaning, constants)  # type: ignore[assignment]
         else:
             meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)  # type: ignore[assignment]
         noise = tuple((name, each.noise) for name, each in sorted(self.noisy_primitives.items()))
@@ -317,6 +340,7 @@ def plan_finer_cores(plan: QueryPlan, policy: Policy) -> QueryPlan:
     found = {
         core.table: find_finer_core(core, policy, plan.promise, plan.epsilon, plan.shares)
         for core in plan.cores
+        if not find_open_constants(core.question)
     }
     return replace(plan, finer_cores={name: finer for name, finer in found.items() if finer is not None})
 

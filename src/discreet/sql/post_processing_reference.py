@@ -66,8 +66,11 @@ ORDER BY n DESC
 - Several aggregations in one statement (UNION, a join of answers, `(SELECT COUNT(*) FROM census)` as a value)
   are measured together, for one epsilon. Equal ones are measured once.
 - ROLLUP, CUBE and GROUPING SETS measure each set of keys.
-- A condition on rows cannot compare with an aggregate (`age > (SELECT AVG(age) …)`): ask it first, and write
-  its answer as a number.
+- A condition on rows may compare with one number of an answer: `WHERE age > (SELECT AVG(age) FROM census)`.
+  The subquery is measured first, for a part of the epsilon, and its released value is a constant of the rest;
+  the answer names it. The ± is that of rows beyond the released value, not beyond the true one. Asked again,
+  the statement is answered for the same value, and free. Elsewhere below an aggregate
+  (`SUM(age - (SELECT …))`, FILTER, GROUP BY) ask for the value first, and write it as a number.
 - Rows of people never pass: what reads them without aggregating is refused.
 - Public tables (`person: none`) can be read in full, and joined with answers. They cost nothing; nor do
   `LIMIT 0`, `WHERE FALSE`, and the values of a key that the policy declares (`SELECT DISTINCT sex FROM

@@ -29,6 +29,13 @@ MOMENTS = {"DATE": Family.DATE, "TIMESTAMP": Family.TIMESTAMP, "TIMESTAMPNTZ": F
 NOTHING = Literal(value=None, type=NULL)
 
 
+class ConstantNode(exp.Expression, exp.Func):
+    """A subquery that is a constant, released first; `written` is its text. No text is parsed as one."""
+
+    arg_types = {"this": True, "written": True}  # noqa: RUF012  (as sqlglot declares them)
+    _sql_names = ["SUBQUERY"]  # noqa: RUF012
+
+
 def parse_constant(node: exp.Expression) -> Literal | None:
     """Return the constant of a literal node; None for other nodes."""
     if isinstance(node, exp.Null):

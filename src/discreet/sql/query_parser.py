@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NoReturn
 
 import sqlglot
@@ -53,6 +54,28 @@ def parse_statement(text: str) -> exp.Expr:
     if is_nested_deeper(statement, DEEPEST):
         _refuse_depth()
     return _strip_public_schema(statement)
+
+
+def split_statements(text: str) -> list[str]:
+    """Return the statements of a text, as they are written, without semicolons and comments between them.
+
+    >>> split_statements("SELECT 1; -- one; two\nSELECT ';' AS s;")
+    ['SELECT 1', "SELECT ';' AS s"]
+    """
+    try:
+        tokens = sqlglot.tokenize(text, read="duckdb")
+    except Exception:  # as in `_parse_statements`
+        refuse_query("the text is not SQL that can be read.", "Write statements with ; between them.")
+    parts: list[str] = []
+    begin: int | None = None
+    for each, following in zip_longest(tokens, tokens[1:]):
+        if each.token_type.name == "SEMICOLON":
+            continue
+        begin = each.start if begin is None else begin
+        if following is None or following.token_type.name == "SEMICOLON":
+            parts.append(text[begin : each.end + 1])
+            begin = None
+    return parts
 
 
 def _strip_public_schema(statement: exp.Expr) -> exp.Expr:

@@ -13,6 +13,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from discreet.sql.aggregates import NODES
+from discreet.sql.query_literals import ConstantNode
 from discreet.sql.refusal import LISTED, format_snippet, refuse_query
 
 Node = type[exp.Expr]
@@ -76,6 +77,7 @@ SCALARS: dict[Node, tuple[str, ...]] = (
         exp.TryCast: ("this", "to", "safe"),
         exp.DataType: MANY,
         exp.Anonymous: MANY,
+        ConstantNode: ("this", "written"),
     }
 )
 PARTS: dict[Node, tuple[str, ...]] = CLAUSES | AGGREGATES | SCALARS

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from discreet.sql.interval_estimates import ReleasedPrimitive
+from discreet.sql.released_constants import ConstantValues
 
 IntervalBounds = tuple[list[float | None], list[float | None]]
 """The ends of the intervals of a column; None where a value has no interval."""
@@ -17,11 +18,15 @@ PostProcessor = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredCore:
-    """The release of a core, for every group: its keys, noisy primitives, and selected values."""
+    """The release of a core, for every group: its keys, noisy primitives, and selected values.
+
+    `constants` are the released values that rows were compared with, of it or of other cores of its plan.
+    """
 
     keys: Mapping[str, pa.ChunkedArray]
     primitives: Mapping[str, ReleasedPrimitive]
     selected_values: Mapping[str, pa.Array]
+    constants: ConstantValues = field(default_factory=dict)
 
 
 MeasuredCores = Mapping[str, MeasuredCore]

@@ -16,11 +16,12 @@ from typing import Protocol
 from sqlglot import exp
 
 from discreet.sql.allowed_functions import FUNCTIONS
-from discreet.sql.expression_tree import Call, Expression
-from discreet.sql.expression_types import DIGITS, Bound, Family, Type, to_double_type
+from discreet.sql.expression_tree import Call, Expression, ReleasedConstant
+from discreet.sql.expression_types import DIGITS, Bound, Family, Type, make_double_type, to_double_type
 from discreet.sql.nullability import may_be_null
 from discreet.sql.query_literals import (
     NOTHING,
+    ConstantNode,
     coerce_date_literal,
     parse_constant,
     parse_number,
@@ -101,6 +102,8 @@ def resolve_scalar(node: exp.Expression, scope: Scope) -> Expression:
         return resolve_scalar(node.this, scope)
     if isinstance(node, exp.Column):
         return scope.resolve_column(node)
+    if isinstance(node, ConstantNode):
+        return ReleasedConstant(name=str(node.this), value=None, type=make_double_type())
     found = parse_constant(node)
     if found is not None:
         return found

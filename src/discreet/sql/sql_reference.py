@@ -121,7 +121,7 @@ REFUSED = (
     "SELECT COUNT(*) FROM census WHERE name = 'Ada'",
     "SELECT COUNT(*) FROM census WHERE aeg > 30",
     "SELECT COUNT(*) FROM census, visits",
-    "SELECT COUNT(*) FROM census WHERE age > (SELECT AVG(age) FROM census)",
+    "SELECT SUM(age - (SELECT AVG(age) FROM census)) FROM census",
     "SELECT RANK() OVER (ORDER BY age) FROM census",
     "SELECT COUNT(*) FROM census UNION SELECT age FROM census",
     "SELECT town, random() FROM census GROUP BY town",

@@ -9,6 +9,9 @@ has one core, COUNT(*) of people by sex, and the query
 over what is released for it. The query reads released tables, public tables, constants and its own
 subqueries, and nothing else: that is checked once more at the end, whatever was done before.
 
+A subquery in a condition on rows, age > (SELECT AVG(age) FROM people), is a constant that is released first:
+`released_constants`.
+
 Rows       what reads a table of people without aggregating over it (or totals it per person). It may only be
            in FROM of an aggregation; anywhere else the statement would show rows, and is refused.
 Answers    aggregations over rows, and everything computed from them.
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NoReturn
 
@@ -27,6 +30,13 @@ from sqlglot import exp
 
 from discreet.core.policy import Policy
 from discreet.sql.aggregate_calls import aggregates_rows
+from discreet.sql.constant_subqueries import (
+    ConstantCollection,
+    define_common_tables,
+    find_constant_subquery,
+    require_single_number,
+    write_constant,
+)
 from discreet.sql.core_extraction import CoreCollection, CoreSelect
 from discreet.sql.empty_results import has_false_condition, is_probe, returns_no_rows
 from discreet.sql.key_domains import LARGEST, derive_group_domain
@@ -38,10 +48,17 @@ from discreet.sql.post_processing_validation import (
 )
 from discreet.sql.public_tables import PublicTable, describe_public_table
 from discreet.sql.query import Query
+from discreet.sql.query_literals import ConstantNode
 from discreet.sql.query_validation import refuse_statement, validate_query
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
+from discreet.sql.released_constants import ConstantQuery
 from discreet.sql.released_table_types import find_sql_type
-from discreet.sql.row_resolver import Commons, RowResolver, collect_common_tables, refuse_join_of_answer
+from discreet.sql.row_resolver import (
+    Commons,
+    RowResolver,
+    collect_common_tables,
+    refuse_join_of_answer,
+)
 from discreet.sql.select_clauses import OWN_NAME, resolve_group_keys
 from discreet.sql.sql_names import find_name, fold_case, split_alias
 
@@ -68,6 +85,7 @@ class SplitStatement:
 
     `declared_groups` has, for released tables that are declared key values alone, the SQL of these values.
     `returns_no_rows` says that the query has no rows whatever is released. Nothing is measured then.
+    `constants` are computed of some cores before others are measured, which compare rows with them.
 
     >>> from discreet.core.policy import Policy
     >>> columns = {"sex": {"type": "category", "values": ["f", "m"]}}
@@ -83,6 +101,7 @@ class SplitStatement:
     public_tables: Mapping[str, PublicTable]
     declared_groups: Mapping[str, str]
     returns_no_rows: bool
+    constants: Mapping[str, ConstantQuery] = field(default_factory=dict)
 
     @property
     def measured_cores(self) -> dict[str, Query]:
@@ -105,11 +124,13 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
         refuse_statement(statement)
     splitter = _Splitter(policy)
     query = splitter.split_query(statement, {})
-    splitter.require_released_tables(query)
-    validate_post_processing(query)
     public_tables = {name: describe_public_table(policy, name) for name in splitter.public_tables}
     columns = [name for table in public_tables.values() for name in table.schema.names]
-    require_no_session_value(query, columns)
+    constants = splitter.constants.constants
+    for each in (query, *(constant.query for constant in constants.values())):
+        splitter.require_released_tables(each)
+        validate_post_processing(each)
+        require_no_session_value(each, columns)
     cores = {
         core.name: Query(rows=core.rows, keys=core.keys, measures=tuple(core.measures), post_processing=())
         for core in splitter.collection.cores
@@ -122,6 +143,9 @@ def split_statement(statement: exp.Expr, policy: Policy) -> SplitStatement:
             name: _compile_declared_groups(core, policy) for name, core in cores.items() if not core.measures
         },
         returns_no_rows=returns_no_rows(query),
+        constants={
+            name: replace(each, query=cast_without_errors(each.query)) for name, each in constants.items()
+        },
     )
 
 
@@ -148,6 +172,8 @@ class _Splitter:
     public_tables: set[str] = field(default_factory=set)
     common_names: set[str] = field(default_factory=set)
     kinds: dict[int, tuple[exp.Expr, SourceKind]] = field(default_factory=dict)
+    constants: ConstantCollection = field(default_factory=ConstantCollection)
+    replaced: dict[int, exp.Select] = field(default_factory=dict)
     selects: int = 0
 
     # -- Queries --------------------------------------------------------------------------------------------
@@ -361,7 +387,7 @@ class _Splitter:
     def _groups_by_person(self, select: exp.Select, common_tables: Commons) -> bool:
         if select.args.get("group") is None:
             return False
-        self._validate_sources(select)
+        self._validate_sources(select, common_tables)
         scope, _ = RowResolver(self.policy).resolve_from(select, common_tables)
         keys = resolve_group_keys(select, scope.has_column)
         return any(scope.find_person_source(key) is not None for key in keys)
@@ -370,7 +396,7 @@ class _Splitter:
         """Return True if FROM reads rows of people; refuse a SELECT that would show them."""
         if SourceKind.ROWS not in self._list_kinds(select, common_tables):
             return False
-        self._validate_sources(select)
+        self._validate_sources(select, common_tables)
         if self._find_select_kind(select, common_tables) is SourceKind.ROWS:
             for projection in select.expressions:  # an aggregate of another database reads as no aggregate
                 for node in projection.walk():
@@ -378,8 +404,9 @@ class _Splitter:
             _refuse_rows(select)
         return True
 
-    def _validate_sources(self, select: exp.Select) -> None:
+    def _validate_sources(self, select: exp.Select, common_tables: Commons) -> None:
         """Refuse what is not answered in FROM, JOIN and WHERE of an aggregation over rows."""
+        self._replace_constants(select, common_tables)
         for each in (select.args["from_"], *(select.args.get("joins") or []), select.args.get("where")):
             if each is not None:
                 validate_query(each)
@@ -413,6 +440,34 @@ class _Splitter:
                 suggest_names(table.name, self.policy.tables),
             )
         return SourceKind.PUBLIC if self.policy.tables[name].person == "none" else SourceKind.ROWS
+
+    # -- Constants that are released first ------------------------------------------------------------------
+
+    def _replace_constants(self, select: exp.Select, common_tables: Commons) -> None:
+        """Put constants in the place of subqueries in conditions on rows, of a SELECT and of its sources."""
+        if id(select) in self.replaced:  # common tables are referred to many times
+            return
+        self.replaced[id(select)] = select
+        while (written := find_constant_subquery(select.args.get("where"))) is not None:
+            written.replace(self._add_constant(written, common_tables))
+        for source in (select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])):
+            query, visible = source.this if isinstance(source, exp.Subquery) else None, common_tables
+            known = common_tables.get(fold_case(source.name)) if isinstance(source, exp.Table) else None
+            if known is not None:
+                query, visible = known.query, known.visible_tables
+            if isinstance(query, exp.Select) and query.args.get("from_") is not None:
+                visible = collect_common_tables(query, visible)
+                if SourceKind.ROWS in self._list_kinds(query, visible):
+                    self._replace_constants(query, visible)
+
+    def _add_constant(self, written: exp.Subquery, common_tables: Commons) -> ConstantNode:
+        """Return the constant that a subquery is; its cores come before the one that compares with it."""
+        query, text = written.this, write_constant(written)
+        is_answer = self._find_kind(query, common_tables) is SourceKind.ANSWER
+        require_single_number(query, is_answer=is_answer)
+        made = self.split_query(query, common_tables)
+        define_common_tables(made, common_tables)
+        return self.constants.add_constant(made, text, self.collection.cores, self.public_tables)
 
     # -- Afterwards -----------------------------------------------------------------------------------------
 

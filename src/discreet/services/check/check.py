@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,12 +171,13 @@ def _warn_of_unaccepted_data(policy: Policy, ledger: Ledger, found: list[CheckSu
 
 
 def list_unaccepted_summaries(
-    policy: Policy, ledger: Ledger, sql: str, frames: Mapping[str, pa.Table]
+    policy: Policy, ledger: Ledger, questions: Iterable[str], frames: Mapping[str, pa.Table]
 ) -> list[CheckSummary]:
-    """Return the summaries of a question's tables that are not accepted yet; none for a ledger in memory."""
+    """Return the summaries of the tables of questions that are not accepted; none for a ledger in memory."""
     if policy.ledger == MEMORY:
         return []
-    named = {table.name.lower() for table in parse_statement(sql).find_all(exp.Table)}
+    parsed = [parse_statement(each) for each in questions]
+    named = {table.name.lower() for each in parsed for table in each.find_all(exp.Table)}
     missing = list_unaccepted(ledger, find_table_states(policy, frames))
     chosen = {name for name in missing if name.lower() in named and name not in frames}
     return [each for each in check_at_opening(policy) if each.table in chosen] if chosen else []

@@ -36,6 +36,14 @@ tables:
 """
 
 
+QUESTIONS = """-- discreet plan -p sample/privacy.yaml --epsilon 0.2 sample/dashboard.sql
+SELECT sex, COUNT(*) AS n FROM census GROUP BY sex;
+SELECT sex, 100.0 * COUNT(*) / (SELECT COUNT(*) FROM census) AS percent FROM census GROUP BY sex;
+SELECT COUNT(*) AS n FROM census WHERE age > (SELECT AVG(age) FROM census);
+"""
+"""Statements that are planned together, `dashboard.sql`."""
+
+
 def write_samples(folder: Path, progress: Callable[[str], None] = ignore_progress) -> dict[str, Path]:
     """Write all sample tables to `folder` as Parquet, unless current ones exist; return their paths."""
     try:
@@ -49,10 +57,11 @@ def write_samples(folder: Path, progress: Callable[[str], None] = ignore_progres
 
 
 def write_policy(folder: Path) -> Path:
-    """Write the policy of the sample tables to `folder`, unless it is there already; return its path."""
-    path, text = folder / "privacy.yaml", _format_policy()
-    if not path.exists() or path.read_text() != text:
-        write_output(path, text)
+    """Write the policy of the sample tables, and some questions, to `folder`; return the policy's path."""
+    path = folder / "privacy.yaml"
+    for place, text in ((path, _format_policy()), (folder / "dashboard.sql", QUESTIONS)):
+        if not place.exists() or place.read_text() != text:
+            write_output(place, text)
     return path
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -38,6 +38,7 @@ from discreet.services.check.acceptance import NotAcceptedError, find_table_stat
 from discreet.services.check.check import CheckSummary, check_at_opening
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger
+from discreet.services.plan_batches import PlanBatch
 from discreet.services.plans import Plan
 from discreet.services.policies import resolve_analyst
 from discreet.services.policy_engines import make_engine_opener, require_unchanged_sources
@@ -171,6 +172,15 @@ class Curators(Closeable):
             curator = self.for_analyst(analyst)
             with self.hold_planning_slot():
                 return curator.plan_question(request, verb=verb)
+
+    def plan_batch(
+        self, analyst: str, requests: Sequence[QuestionRequest], *, verb: str = "ask"
+    ) -> PlanBatch:
+        """Return the plan of several questions together; a refusal begins with the verb."""
+        with self._count_question():
+            curator = self.for_analyst(analyst)
+            with self.hold_planning_slot():
+                return curator.plan_batch(requests, verb=verb)
 
     def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.
