@@ -13,8 +13,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.core.errors import BudgetError, RequestError
+from discreet.core.policy import Policy
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
+from discreet.services.measurement_versions import select_read_entries
+from discreet.services.policy_version import compute_policy_version
 
 WARDS = ["d", "a", "c", "b"]
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -260,3 +263,80 @@ def test_one_measurement_in_two_words_of_a_statement_is_answered(curator: Curato
     assert len(read(curator.ask(f"{one} UNION ALL {other}", epsilon=0.5))) == 2
     assert curator.ask(f"{one} UNION ALL {other}", epsilon=0.5).epsilon == 0
     assert curator.ask(one, epsilon=0.25).epsilon == 0
+
+
+def test_measures_that_mean_the_same_are_one_measurement(curator: Curator) -> None:
+    sql = "SELECT COUNT(*) AS n, SUM(1) AS m, COUNT(*) - SUM(1) AS d FROM people"
+    first, again = curator.ask(sql, epsilon=1), curator.ask(sql, epsilon=1)
+    (row,) = read(first)
+    assert (row["n"], row["d"]) == (row["m"], 0)
+    assert read(again) == read(first)
+    assert first.intervals["n"] == curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1).intervals["n"]
+
+
+ADULTS = "(SELECT COUNT(*) AS n FROM people WHERE age > 20 AND sex = 'm')"
+MEN = "(SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND age > 20)"
+BY_WARD = "(SELECT ward, COUNT(*) AS n FROM people WHERE sex = '{sex}' GROUP BY ward)"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT a.n AS x, b.n AS y, a.n + b.n AS z FROM {ADULTS} AS a CROSS JOIN {MEN} AS b",
+        f"SELECT a.ward, a.n AS x, b.n AS y FROM {BY_WARD.format(sex='f')} AS a "
+        f"JOIN {BY_WARD.format(sex='m')} AS b ON a.ward = b.ward",
+    ],
+)
+def test_a_repeated_statement_shows_the_same_numbers(curator: Curator, sql: str) -> None:
+    first, again = curator.ask(sql, epsilon=0.1), curator.ask(sql, epsilon=0.1)
+    assert again.epsilon == 0
+    assert read(again) == read(first)
+    assert again.intervals == first.intervals
+
+
+def test_measurements_that_share_noise_are_not_taken_to_be_independent(curator: Curator) -> None:
+    sql = f"SELECT a.n + b.n AS z FROM {ADULTS} AS a CROSS JOIN {MEN} AS b"
+    curator.ask(sql, epsilon=1)
+    again = curator.ask(sql, epsilon=1.05)  # both are the mean of both
+    assert again.epsilon == 0
+    assert again.interval_kind == {"z": "all_rows"}
+
+
+FAILS = f"SELECT sex, factorial(CAST(n AS INTEGER)) AS f FROM ({BY_SEX}) AS t"
+
+
+def test_what_was_charged_before_post_processing_failed_is_said_and_is_free(curator: Curator) -> None:
+    with pytest.raises(RequestError) as refused:
+        curator.ask(FAILS, epsilon=0.5)
+    assert "Epsilon 0.5 was charged" in str(refused.value)
+    with pytest.raises(RequestError) as again:
+        curator.ask(FAILS, epsilon=0.5)
+    assert "charged" not in str(again.value)
+    assert curator.ask(BY_SEX, epsilon=0.5).epsilon == 0
+    assert [each.state.value for each in curator.ledger.list_entries()] == ["settled"]
+
+
+def test_a_measurement_depends_on_the_table_that_names_its_people() -> None:
+    def make_policy(**columns: Any) -> Policy:
+        key = {"type": "text", "role": "identifier"}
+        visits = {"source": "v.csv", "person": "who", "rows_per_person": 2}
+        notes = {"source": "n.csv", "person": {"through": "visit"}, "rows_per_person": 2}
+        return Policy.model_validate(
+            {
+                "tables": {
+                    "visits": {
+                        **visits,
+                        "columns": {"who": key, "id": key, "cost": {"type": "integer"}} | columns,
+                    },
+                    "notes": {**notes, "columns": {"visit": key}, "links": {"visit": "visits.id"}},
+                }
+            }
+        )
+
+    def compute_version(policy: Policy) -> str:
+        return compute_policy_version(select_read_entries(policy, {"notes": frozenset()}))
+
+    known = compute_version(make_policy())
+    assert compute_version(make_policy(cost={"type": "decimal"})) == known
+    for name in ("who", "id"):
+        assert compute_version(make_policy(**{name: {"type": "integer", "role": "identifier"}})) != known

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.core.errors import RequestError
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from tests.services.test_measurement_store import write_policy
@@ -148,3 +149,31 @@ def test_intervals_of_cells_that_were_chosen_by_their_noise_hold(rows: pa.Table)
             single += abs(top["n"] - 40) <= width / 2
     assert stats.binom.cdf(covered, runs, 0.95) > FALSE_ALARM
     assert stats.binom.cdf(single, runs, 0.95) < FALSE_ALARM, "the twin would be noticed"
+
+
+NAMED_TWICE = "(SELECT sex AS a, sex AS b, ward FROM people) AS p"
+
+
+def test_a_column_with_two_names_has_one_value(curator: Curator) -> None:
+    sql = f"SELECT ward, COUNT(*) AS n FROM {NAMED_TWICE} WHERE a = 'm' AND b = '{{}}' GROUP BY ward"
+    for sex, expected in (("f", 0), ("m", 500)):
+        for _ in range(2):
+            found = {row["ward"]: row["n"] for row in read(curator.ask(sql.format(sex), epsilon=4))}
+            assert found.keys() == {*WARDS}
+            assert all(abs(each - expected) < 100 for each in found.values())
+
+
+def test_a_condition_on_a_key_with_two_names_leaves_its_groups(curator: Curator) -> None:
+    sql = f"SELECT b, COUNT(*) AS n FROM {NAMED_TWICE} WHERE a = 'm' GROUP BY b"
+    for _ in range(2):
+        found = {row["b"]: row["n"] for row in read(curator.ask(sql, epsilon=8))}
+        assert abs(found["m"] - 2_000) < 200
+        assert found["f"] < 20
+
+
+def test_cells_that_an_answer_failed_over_were_shown(curator: Curator) -> None:
+    curator.ask(FEMALE, epsilon=0.5)
+    with pytest.raises(RequestError):
+        curator.ask(f"SELECT factorial(CAST(n AS INTEGER)) AS f FROM ({MALE}) AS t", epsilon=0.5)
+    top = f"SELECT ward, n FROM ({MALE}) AS t WHERE ward = 'a'"
+    assert curator.ask(top, epsilon=0.5).interval_kind == {"n": "all_rows"}

@@ -25,6 +25,7 @@ ANSWER = "SELECT k0, k1, m0 AS n, m1 AS s FROM r0"
 COUNTS = "SELECT k0, k1, m0 AS n FROM r0"
 BY_KEY = "SELECT k0, SUM(m0) AS n FROM r0 GROUP BY k0"
 TWO = "FROM (SELECT k0, k1, m0 AS n FROM r0) AS a JOIN (SELECT k0, k1, m0 AS n FROM r1) AS b"
+CELL, FALLING = "(3 * k0 + k1)", "(SELECT k0, k1 FROM r0 ORDER BY m0 DESC)"
 WEEK = "ORDER BY k0, k1 ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
 
 PER_ROW_SHAPES: dict[str, tuple[str, int]] = {
@@ -118,6 +119,35 @@ ALL_ROWS_SHAPES: dict[str, tuple[str, int]] = {
     "largest": ("SELECT k0, MAX(m0) AS x FROM r0 GROUP BY k0", 1),
     "smallest": ("SELECT 1, MIN(m0) AS x FROM r0", 1),
     "greatest": ("SELECT k0, k1, GREATEST(m0, 85) AS x FROM r0", 2),
+    "order by all": ("SELECT m0 AS n, k0, k1 FROM r0 /* selects */ ORDER BY ALL DESC LIMIT 2", 0),
+    "first of the largest": (
+        f"{COUNTS} /* selects */ WHERE {CELL} = (SELECT FIRST({CELL}) FROM {FALLING})",
+        2,
+    ),
+    "any of the largest": (
+        f"{COUNTS} /* selects */ WHERE {CELL} = (SELECT LIST({CELL})[1] FROM {FALLING})",
+        2,
+    ),
+    "distinct on": (
+        "SELECT a.k0, a.k1, a.m0 AS n FROM r0 AS a /* selects */ JOIN (SELECT DISTINCT ON (k1) k1, k0 "
+        "FROM r0 ORDER BY k1, m0 DESC) AS b ON a.k0 = b.k0 AND a.k1 = b.k1",
+        2,
+    ),
+    "a noisy frame": (
+        f"{COUNTS} /* selects */ QUALIFY SUM(1) OVER (ORDER BY k0, k1 ROWS BETWEEN CAST(CASE WHEN m0 > 90 "
+        "THEN 1 ELSE 0 END AS INT) PRECEDING AND CURRENT ROW) = 2",
+        2,
+    ),
+    "a noisy offset": (
+        f"{COUNTS} /* selects */ QUALIFY LAG(k0, CAST(CASE WHEN m0 > 90 THEN 0 ELSE 99 END AS INT)) "
+        "OVER (ORDER BY k0, k1) IS NOT NULL",
+        2,
+    ),
+    "a noisy number of parts": (
+        f"{COUNTS} /* selects */ QUALIFY NTILE(CAST(CASE WHEN m0 > 90 THEN 2 ELSE 1 END AS INT)) "
+        "OVER (ORDER BY k0, k1) = 2",
+        2,
+    ),
 }
 SEEN_SHAPES: dict[str, tuple[str, int]] = {
     "the top cell": ("SELECT k0, k1, m0 FROM r0 WHERE 3 * k0 + k1 = {cell}", 2),
@@ -242,6 +272,15 @@ def test_errors_that_follow_from_the_plan(statement: str, error: float) -> None:
         ("SELECT MEDIAN(m0) AS x FROM r0", "computed from noisy values"),
         ("SELECT m1 + 1 AS x FROM r0", "law of its noise"),
         ("SELECT SUM(SUM(m0)) OVER () AS x FROM r0 GROUP BY k0 HAVING SUM(m0) > 5", "selected"),
+        ("SELECT SUM(NULLIF(m0, 5)) AS x FROM r0", "rows that noisy values selected"),
+        ("SELECT AVG(2 * NULLIF(m0, 5) + 1) AS x FROM r0", "rows that noisy values selected"),
+        ("SELECT COUNT(NULLIF(m0, 5)) AS x FROM r0", "computed from noisy values"),
+        ("SELECT MAX(NULLIF(m0, 5)) AS x FROM r0", "computed from noisy values"),
+        ("SELECT COALESCE(NULLIF(m0, 5), 1000) AS x FROM r0", "computed from noisy values"),
+        ("SELECT SUM(CAST(m0 AS TINYINT)) AS x FROM r0", "rows that noisy values selected"),
+        ("SELECT SUM(CAST(m0 AS DECIMAL(4, 2))) AS x FROM r0", "rows that noisy values selected"),
+        ("SELECT FIRST(k0) AS x FROM (SELECT k0 FROM r0 ORDER BY m0)", "order of noisy values"),
+        ("SELECT k0, ROW_NUMBER() OVER () AS x FROM (SELECT * FROM r0 ORDER BY m0) GROUP BY k0", "order of"),
     ],
 )
 def test_what_has_no_interval_has_a_reason(statement: str, reason: str) -> None:
@@ -263,6 +302,13 @@ def test_a_question_about_what_was_shown_before_holds_for_all_rows() -> None:
     for shown, kind in (((), PER_ROW), (("r0",), ALL_ROWS)):
         (column,) = plan_errors(statement, [CELLS], shown_before=shown).noisy_columns
         assert column.interval_kind == kind
+
+
+def test_a_combination_of_what_was_shown_may_be_chosen_by_its_noise() -> None:
+    plan = plan_errors(
+        "SELECT k0, m0, m2, 2 * m0 AS x, m1 - 3 * m0 AS y FROM r0", SCHEMAS, shown_before=["r0"]
+    )
+    assert [each.interval_kind for each in plan.noisy_columns] == [PER_ROW] * 3 + [ALL_ROWS]
 
 
 @pytest.mark.parametrize("name", ["City", "n", "two words", 'a"b'])

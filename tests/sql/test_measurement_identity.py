@@ -160,6 +160,12 @@ def test_different_quantities_have_different_identities(one: str, other: str) ->
     assert identify(one).isdisjoint(identify(other))
 
 
+def test_keys_that_are_one_quantity_in_other_words_are_told_apart() -> None:
+    twice = "SELECT age > 20 AS x, 20 < age AS y, COUNT(*) FROM people GROUP BY x, y"
+    found = plan_query(twice, POLICY, Promise(0.01, 0.2), epsilon=1).core.identity.key_identities
+    assert len({*found.values()}) == 2
+
+
 def test_measures_of_one_statement_share_what_they_have_in_common() -> None:
     count, both = identify(COUNT), identify("SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex")
     nulls = {"SELECT sex, COUNT(*), AVG(age) FROM people WHERE age IS NOT NULL GROUP BY sex"}

@@ -245,8 +245,8 @@ def test_no_row_of_people_passes_and_nothing_else_is_reached(text: str) -> None:
         ),
         (
             'WITH R0 AS (SELECT "SEX", COUNT(*) AS "N" FROM PEOPLE GROUP BY Sex) SELECT n FROM r0',
-            'WITH "R0_0" AS (SELECT "r0"."k0" AS "SEX", "r0"."m0" AS "N" FROM "r0") '
-            'SELECT "n" FROM "R0_0" AS "r0"',
+            'WITH "_discreet_with0" AS (SELECT "r0"."k0" AS "SEX", "r0"."m0" AS "N" FROM "r0") '
+            'SELECT "n" FROM "_discreet_with0" AS "r0"',
         ),
         (
             "WITH people AS (SELECT 1 AS age) SELECT age FROM people",
@@ -303,3 +303,10 @@ def test_other_subqueries_over_rows_say_to_ask_them_first() -> None:
 def test_what_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(Refusal):
         split(text)
+
+
+def test_common_tables_that_are_renamed_take_no_name_of_another() -> None:
+    inner = "(WITH r0 AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) SELECT r0.n FROM r0, r0_1)"
+    found = split(f"WITH r0_1 AS (SELECT COUNT(*) AS n FROM people) SELECT * FROM {inner}")
+    names = [each.alias for each in found.query.find_all(exp.CTE)]
+    assert len({*names}) == len(names) == 2

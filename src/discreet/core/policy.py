@@ -214,6 +214,14 @@ class Policy(StrictModel):
         table = self.tables[name]
         return None if table.person_link is None else table.links[table.person_link].table
 
+    def list_person_path(self, name: str) -> list[Link]:
+        """Return the links through which the people of a table are found, one after the other."""
+        path = []
+        while (column := self.tables[name].person_link) is not None:
+            path.append(self.tables[name].links[column])
+            name = path[-1].table
+        return path
+
     def find_person_links(self, name: str) -> dict[str, Link]:
         """Return the links of a table that lead to rows of the same person: both ends identify people."""
         table = self.tables[name]

@@ -85,6 +85,7 @@ from discreet.sql.releases import IntervalBounds, MeasuredCores, Release
 T = TypeVar("T")
 MAX_FILE_NAME = 255
 MAX_CACHED_ANSWERS, MAX_CACHED_BYTES = 256, 1 << 20
+CHARGED = "Epsilon {epsilon:g} was charged for what was measured (entry {entry}): asking about that is free."
 ComputedAnswer = tuple[pa.Table, Mapping[str, IntervalBounds], Mapping[str, str]]
 """A table, the intervals of its columns, and their kinds."""
 DeadlineRunner = Callable[[Callable[[], MeasuredCores]], MeasuredCores | LateResult[MeasuredCores]]
@@ -447,18 +448,28 @@ class Curator(Closeable):
     ) -> Answer:
         """Return the answer that follows from what is stored and what was measured now."""
         plan = self.measurement_store.apply_noise(proposal.query_plan, found, proposal.text)
-        release = self._computed_answers.get_or_compute(
-            (
-                proposal.key,
-                plan.was_shown,
-                found.sources,
-                tuple(plan.constants.items()),
-                max(entries) if measured else None,
-            ),
-            lambda: compute_answer(plan, found.combine(measured), query_released_tables, self.public_engine),
-            is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
-        )
+        # before anything is computed: whether that fails depends on the cells, too
         self.measurement_store.note_shown(found, proposal.text)
+        key = (
+            proposal.key,
+            plan.was_shown,
+            found.sources,
+            tuple(plan.constants.items()),
+            max(entries) if measured else None,
+        )
+        try:
+            release = self._computed_answers.get_or_compute(
+                key,
+                lambda: compute_answer(
+                    plan, found.combine(measured), query_released_tables, self.public_engine
+                ),
+                is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
+            )
+        except RequestError as failure:
+            if not charged:
+                raise
+            hint = f"{failure.hint} {CHARGED.format(epsilon=float(charged), entry=max(entries))}"
+            raise type(failure)(failure.message, hint=hint) from None
         computed = release.table, dict(release.intervals), dict(release.interval_kinds)
         return self._build_answer(plan, computed, charged=charged, entries=entries)
 

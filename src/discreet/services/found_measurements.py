@@ -76,7 +76,19 @@ class FoundMeasurements:
         """Return the plan with the noise that its measurements will have, so that it states their errors."""
         cores = tuple(self._apply_core_noise(core, policy, question) for core in self.cores)
         was_shown = any(each.was_shown(question) for parts in self.stored.values() for each in parts)
-        return replace(plan, cores=cores, was_shown=was_shown, constants=self.constants)
+        # where noise is shared, what is computed of several tables has the interval that holds however it is
+        shown = was_shown or self._shares_noise()
+        return replace(plan, cores=cores, was_shown=shown, constants=self.constants)
+
+    def _shares_noise(self) -> bool:
+        """Return True if the noise of two measurements may be the same."""
+        used: dict[str, list[StoredMeasurements]] = {}
+        for name, parts in self.stored.items():
+            others = used.setdefault(self.identities[name], [])
+            if any(each.shares_cells(other) for each in parts for other in others):
+                return True
+            others += parts
+        return False
 
     def _apply_core_noise(self, core: CorePlan, policy: Policy, question: str) -> CorePlan:
         noisy, selections = dict(core.noisy_primitives), dict(core.value_selections)

@@ -304,7 +304,8 @@ class MeasurementStore:
         candidates = {
             name: parts
             for name, parts in several.items()
-            if len(parts) + (name in found.missing) > 1 and parts != found.stored.get(name)
+            if len(parts) + (name in found.missing) > 1
+            and [each.source for each in parts] != [each.source for each in found.stored.get(name, ())]
         }
         if not candidates:
             return found
@@ -428,7 +429,8 @@ class MeasurementStore:
             planned = 1 / float(core.value_selections[name].guarantee.epsilon)
         else:
             planned = float(core.noisy_primitives[name].noise.variance)
-        best = min(known, key=rank, default=None)
+        # of equal ones that which an earlier answer to the same question showed there
+        best = min(known, key=lambda each: (rank(each), each.table != core.table), default=None)
         if best is None or reuse is Reuse.ANY:
             return best
         return best if rank(best) <= planned * SLACK else None

@@ -47,10 +47,15 @@ class MeasurementVersions:
 def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -> Policy:
     """Return the part of a policy that a measurement reads: some columns of some tables.
 
-    The columns that name people and link tables are a part of every table.
+    The columns that name people and link tables are a part of every table, and the tables through which the
+    people of a table are found are read with it.
     """
+    wanted = {name: set(columns) for name, columns in tables.items()}
+    for name in tables:
+        for link in policy.list_person_path(name):
+            wanted.setdefault(link.table, set()).add(link.column)
     read = {}
-    for name, columns in tables.items():
+    for name, columns in wanted.items():
         table = policy.tables[name]
         kept = {*columns, *table.links, *([table.person_column] if table.person_column else [])}
         own = {column: entry for column, entry in table.columns.items() if column in kept}

@@ -120,10 +120,10 @@ class CellDescription:
 class StoredMeasurements:
     """The release of one entry: keys, primitives and selected values, by identity.
 
-    `bought_pins` are the cells that the question of the entry showed, `pins` those that are left here, of
-    `cells` in all. `shown` are the cells that questions have shown before. Where these are groups that are
-    made of cells, they may have been chosen among `choices` after these were seen; `has_chosen_cells` if
-    they need not be all cells that agree in some keys.
+    `table` is the released table that it was measured for. `bought_pins` are the cells that the question of
+    the entry showed, `pins` those that are left here, of `cells` in all. `shown` are the cells that questions
+    have shown before. Where these are groups that are made of cells, they may have been chosen among
+    `choices` after these were seen; `has_chosen_cells` if they need not be all cells that agree in some keys.
     """
 
     entry_id: int
@@ -137,11 +137,22 @@ class StoredMeasurements:
     """The epsilon at which each value was selected."""
     bought_pins: Pins
     cells: int
+    table: str = ""
     pins: Pins = field(default_factory=dict)
     shown: tuple[ShownCells, ...] = ()
     description: CellDescription = field(default_factory=CellDescription, repr=False)
     choices: int = 0
     has_chosen_cells: bool = False
+
+    def shares_cells(self, other: StoredMeasurements) -> bool:
+        """Return True if the noise in some cell may be the same."""
+        same = self.source == other.source
+        return same and all(other.pins.get(key, value) == value for key, value in self.pins.items())
+
+    @property
+    def source(self) -> tuple[int, str]:
+        """The entry and the released table that it was measured for."""
+        return self.entry_id, self.table
 
     def select_cells(self, pins: Pins) -> Self:
         """Return the cells whose keys have the pinned values."""
@@ -246,6 +257,7 @@ def _serialize_core(
         "epsilons": json.dumps(epsilons),
         "pins": json.dumps(dict(pins)),
         "cells": json.dumps(description.to_json()),
+        "table": core.table,
     }
     table = pa.table(columns).replace_schema_metadata(noted)
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -306,6 +318,7 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         epsilons = json.loads(table.schema.metadata[b"epsilons"])
         pins = json.loads(table.schema.metadata.get(b"pins", b"{}"))
         described = CellDescription.from_json(json.loads(table.schema.metadata.get(b"cells", b"{}")))
+        measured = table.schema.metadata.get(b"table", b"").decode()
         columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
         for name in table.column_names:
             kind, identity = name.split(" ")
@@ -332,4 +345,5 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
         bought_pins=pins,
         cells=table.num_rows,
         description=described,
+        table=measured,
     )

@@ -11,7 +11,7 @@ Otherwise   it is not known: over rows that noise selected or ordered, over grou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -47,6 +47,11 @@ RANKS = (
     exp.CumeDist,
     exp.PercentRank,
 )
+UNORDERED = (
+    *(exp.Sum, exp.Avg, exp.Count, exp.CountIf, exp.Min, exp.Max, exp.Median, exp.LogicalOr, exp.LogicalAnd),
+    *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Grouping),
+)
+"""Aggregates whose value does not depend on the order of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +90,9 @@ def evaluate_aggregate(
     """Return the value of an aggregate over rows; `wrap` adds FILTER and OVER to an aggregate call."""
     values = [evaluate(each, context) for each in node.iter_expressions() if not isinstance(each, exp.Star)]
     noisy = [each for each in values if isinstance(each, Noisy)]
-    if rows.selected or rows.is_incomplete or any(each.chosen for each in noisy):
-        is_selected = rows.selected or not rows.is_incomplete
-        return Noisy(reason=SELECTED_ROWS if is_selected else INCOMPLETE)
+    reason = _find_reason(node, rows, noisy)
+    if reason:
+        return Noisy(reason=reason)
     is_count = isinstance(node, exp.Count) and not node.find(exp.Distinct) and _are_never_null(noisy)
     if is_count or not noisy:
         return EXACT
@@ -100,6 +105,15 @@ def evaluate_aggregate(
     if not isinstance(node, exp.Sum | exp.Avg) or argument.linear is None:
         return unknown
     return _evaluate_total(node, argument.linear, rows, wrap, make_region)
+
+
+def _find_reason(node: exp.Expression, rows: RowFacts, noisy: Sequence[Noisy]) -> str:
+    """Return why nothing is known of an aggregate over such rows; empty if something is."""
+    if rows.selected or any(each.chosen for each in noisy):
+        return SELECTED_ROWS
+    if rows.is_incomplete:
+        return INCOMPLETE
+    return NOISY_ORDER if rows.has_noisy_order and not isinstance(node, UNORDERED) else ""
 
 
 def _evaluate_total(
@@ -117,7 +131,7 @@ def _evaluate_total(
 
 def _are_never_null(noisy: list[Noisy]) -> bool:
     """Return True if noise does not decide which of the values are NULL: an unknown mean is."""
-    return all(each.linear is not None for each in noisy)
+    return all(each.linear is not None and not each.linear.may_be_null for each in noisy)
 
 
 def _evaluate_extreme(node: exp.Expression, argument: Noisy, wrap: Wrap) -> Value:
@@ -129,6 +143,8 @@ def _evaluate_extreme(node: exp.Expression, argument: Noisy, wrap: Wrap) -> Valu
 
 def sum_linear(linear: Linear, rows: RowFacts, wrap: Wrap, make_region: MakeRegion) -> Linear | str:
     """Return the sum over rows of a linear value, or why its error is not known."""
+    if linear.may_be_null:
+        return SELECTED_ROWS
     terms: list[Term] = []
     shown = exp.Not(this=exp.Is(this=exp.paren(linear.value.copy()), expression=exp.Null()))
     for term in linear.terms:
@@ -186,6 +202,7 @@ def evaluate_window(node: exp.Window, context: Context, rows: RowFacts) -> Value
         function, condition = function.this, function.expression.this
     order = node.args.get("order")
     placed = [*node.args.get("partition_by", []), *(order.expressions if order is not None else [])]
+    placed += _list_places(function, node.args.get("spec"))
     exact = all(isinstance(evaluate(_get_ordered(each), context), Exact) for each in placed)
     is_total = order is None and node.args.get("spec") is None and isinstance(function, exp.AggFunc)
     if not exact or (rows.has_noisy_order and not is_total):
@@ -222,6 +239,16 @@ def _evaluate_window_aggregate(
     parts = [evaluate(each, context) for each in node.args.get("partition_by", [])]
     region = make_window_region(node, rows, condition, parts)
     return evaluate_aggregate(function, context, rows, wrap, region)
+
+
+def _list_places(function: exp.Expression, frame: exp.Expression | None) -> list[exp.Expression]:
+    """Return the expressions that say which rows a window function reads: a frame's ends, an offset."""
+    ends = [] if frame is None else [frame.args.get(name) for name in ("start", "end")]
+    inner = function.this if isinstance(function, exp.IgnoreNulls | exp.RespectNulls) else function
+    if isinstance(inner, exp.Ntile):
+        ends.append(inner.this)
+    ends += [inner.args.get("offset")]
+    return [each for each in ends if isinstance(each, exp.Expression)]
 
 
 def _get_ordered(node: exp.Expression) -> exp.Expression:

@@ -45,7 +45,10 @@ FLOATING = frozenset({exp.DType.DOUBLE})
 WHOLE_TYPES = frozenset(
     {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT, exp.DType.INT128}
 )
-DECIMAL_DIGITS = 3  # of DECIMAL without a scale
+LONG_TYPES = frozenset({exp.DType.INT, exp.DType.BIGINT, exp.DType.INT128})
+"""Types that hold whatever is released: the others make large numbers NULL."""
+LONG_DIGITS = 9  # before the point, of a DECIMAL that does, too
+DECIMAL_WIDTH, DECIMAL_DIGITS = 18, 3  # of DECIMAL without a scale
 LARGEST_PRECISION = 30
 
 
@@ -169,9 +172,17 @@ def _give_reason(value: Noisy) -> Noisy:
 def _evaluate_null_if(node: exp.Expression, context: Context) -> Value:
     """NULLIF(x, 0): NULL for one value of x alone, mostly to avoid a division by it."""
     left, right = evaluate(node.this, context), evaluate(node.expression, context)
-    if isinstance(right, Exact):
-        return left
-    return Noisy(reason=DERIVED)
+    if not isinstance(right, Exact):
+        return Noisy(reason=DERIVED)
+    return left if isinstance(left, Exact) else _allow_null(left)
+
+
+def _allow_null(value: Noisy) -> Noisy:
+    """Return a value that is NULL where noise makes it so: what is shown has its error, a total has none."""
+    parts = tuple(
+        replace(each, may_be_null=True) if isinstance(each, Linear) else each for each in value.parts
+    )
+    return replace(value, parts=parts, box=None, measure=None)
 
 
 # -- Functions ----------------------------------------------------------------------------------------------
@@ -241,11 +252,17 @@ def _evaluate_cast(node: exp.Expression, context: Context) -> Value:
     if kind in FLOATING:
         return inner
     if kind in WHOLE_TYPES:
-        return _round_value(inner, 0, context)
+        rounded = _round_value(inner, 0, context)
+        return rounded if kind in LONG_TYPES else _allow_null(rounded)
     if kind is exp.DType.DECIMAL:
         sizes = [parse_constant(each.this) for each in node.to.expressions]
         digits = sizes[1] if len(sizes) > 1 else Fraction(DECIMAL_DIGITS if not sizes else 0)
-        return Noisy(reason=DERIVED) if digits is None else _round_value(inner, int(digits), context)
+        if digits is None:
+            return Noisy(reason=DERIVED)
+        rounded = _round_value(inner, int(digits), context)
+        width = sizes[0] if sizes else Fraction(DECIMAL_WIDTH)
+        fits = width is not None and width - digits >= LONG_DIGITS
+        return rounded if fits else _allow_null(rounded)
     return Noisy(reason=inner.reason or DERIVED, chosen=inner.chosen)
 
 
@@ -371,7 +388,7 @@ def _evaluate_coalesce(node: exp.Expression, context: Context) -> Value:
     first = values[0]
     if not isinstance(first, Noisy) or any(isinstance(each, Noisy) for each in values[1:]):
         return Noisy(reason=DERIVED)
-    if first.linear is None:
+    if first.linear is None or first.linear.may_be_null:
         return Noisy(reason=first.reason or DERIVED)
     if first.chosen:
         return first

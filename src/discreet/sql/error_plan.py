@@ -233,9 +233,13 @@ def _plan_column(name: str, value: Value, relation: Relation, seen: _Seen) -> Co
         return ColumnError(name=name, is_exact=True)
     selected = relation.facts.selected or value.chosen
     tables = _find_tables(value)
-    # a listing of all cells says what the first one said: nobody chose its rows
-    is_listing = relation.facts.is_whole and all(
-        is_cell(term.region) for term in ColumnError(name="", parts=value.parts).list_terms()
+    terms = [each for each in ColumnError(name="", parts=value.parts).list_terms() if not each.is_rounding]
+    # a listing of all cells says what the first one said: nobody chose its rows. What it makes of several
+    # noises of a cell may be chosen by them: of all m1 - c * m0, the one that is furthest out
+    is_listing = (
+        relation.facts.is_whole
+        and all(is_cell(term.region) for term in terms)
+        and (value.measure is not None or len({term.source for term in terms}) < 2)
     )
     was_shown = bool(tables & seen.shown) and not (is_listing and not tables & seen.chosen)
     kind = ALL_ROWS if selected or was_shown else PER_ROW

@@ -91,7 +91,7 @@ class SelectContext:
             return Noisy(reason=SELECTED_ROWS)
         if not isinstance(node, exp.AggFunc):
             values = [evaluate(each, inner) for each in node.find_all(exp.Column)]
-            noisy = facts.selected or any(isinstance(each, Noisy) for each in values)
+            noisy = facts.selected or facts.has_noisy_order or any(isinstance(each, Noisy) for each in values)
             return Noisy(reason=DERIVED) if noisy else EXACT
 
         def wrap(call: exp.Expression) -> exp.Expression:
@@ -219,7 +219,11 @@ class QueryAnalyzer:
         make = make_group_region(context.scope, facts, origins, has_keys=bool(keys))
         groups = frozenset() if has_sets else frozenset(make(cell) for cell in facts.disjoint)
         rows = RowFacts(
-            scope=context.scope, disjoint=groups, selected=selected, is_incomplete=facts.is_incomplete
+            scope=context.scope,
+            disjoint=groups,
+            selected=selected,
+            is_incomplete=facts.is_incomplete,
+            has_noisy_order=facts.has_noisy_order,
         )
         return replace(context, source=source, keys=values, rows=rows, has_sets=has_sets)
 
@@ -235,7 +239,10 @@ class QueryAnalyzer:
         if limited and noisy_order:
             selected = selected or SELECTED.format(clause="ORDER BY … LIMIT")
         noisy = any(isinstance(each, Noisy) for each in outputs.values())
-        if node.args.get("distinct") is not None and noisy:
+        distinct = node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:  # keeps the first row of each
+            noisy = noisy or noisy_order or isinstance(evaluate(distinct.args["on"], last), Noisy)
+        if distinct is not None and noisy:
             selected = selected or SELECTED.format(clause="DISTINCT")
             outputs = {
                 name: each if isinstance(each, Exact) else Noisy(reason=DERIVED)
@@ -261,6 +268,8 @@ class QueryAnalyzer:
     def _has_noisy_order(self, node: exp.Expression, context: SelectContext) -> bool:
         order = node.args.get("order")
         by = [] if order is None else order.expressions
+        if any(isinstance(each.this, exp.Var) for each in by):  # ORDER BY ALL
+            return any(isinstance(each, Noisy) for each in context.outputs.values())
         return any(isinstance(evaluate(each.this, context), Noisy) for each in by)
 
     def _make_projection(self, node: exp.Select):  # type: ignore[no-untyped-def]
@@ -402,6 +411,7 @@ class QueryAnalyzer:
                     value=plain,
                     terms=tuple(terms),
                     is_whole=forms[0].is_whole and forms[1].is_whole,
+                    may_be_null=forms[0].may_be_null or forms[1].may_be_null,
                 ),
             ),
             chosen=chosen,

@@ -122,6 +122,11 @@ def find_declared_column(column: Column, rows: Rows, policy: Policy) -> Declared
     return None if base is None else base.declared
 
 
+def find_base_names(expression: Expression, rows: Rows) -> set[str]:
+    """Return the names of the columns that an expression reads in the end, behind those of subqueries."""
+    return {column.name for column in find_columns(_expand_columns(expression, rows))}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnDomain:
     """The values of a column; `is_open` if rows that satisfy the policy may have none of them, but NULL."""

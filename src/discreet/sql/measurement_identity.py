@@ -170,9 +170,18 @@ def identify_core(bounding: BoundedQuery, *, selection: object = None) -> CoreId
         rest=(bounding.rule, repr(bounding.contribution), bounding.weight_denominator, repr(selection)),
         columns=columns,
         scanned_tables=tuple(reader.tables),
-        key_identities={name: _hash_form(key) for name, key in keys.items()},
+        key_identities=_identify_keys(keys),
         selects_groups=selection is not None,
     )
+
+
+def _identify_keys(keys: Columns) -> dict[str, str]:
+    """Return identities of keys that differ, even if two are one quantity in other words."""
+    forms = list(keys.values())
+    repeated = {name: forms[:place].count(form) for place, (name, form) in enumerate(keys.items())}
+    return {
+        name: _hash_form((form, repeated[name]) if repeated[name] else form) for name, form in keys.items()
+    }
 
 
 # -- Rows ---------------------------------------------------------------------------------------------------

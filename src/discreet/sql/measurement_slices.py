@@ -31,6 +31,7 @@ from discreet.sql.key_domains import (
     GroupDomain,
     add_truth_key,
     derive_group_domain,
+    find_base_names,
     find_column_domain,
     find_declared_column,
 )
@@ -106,9 +107,9 @@ def _is_as_precise(finer: CorePlan, core: CorePlan) -> bool:
 
 def _find_pins(conditions: Sequence[Expression], question: Query, rows: Rows, policy: Policy) -> list[_Pin]:
     """Return the keys that conditions are about, except where they read a column that is grouped by."""
-    read = {column.name for _, key in question.keys for column in find_columns(key)}
+    read = {name for _, key in question.keys for name in find_base_names(key, rows)}
     pins = []
-    for columns, own in _gather_by_columns(conditions):
+    for columns, own in _gather_by_columns(conditions, rows):
         if not columns or columns & read:
             continue
         joined = join_conditions(own)
@@ -121,11 +122,13 @@ def _find_pins(conditions: Sequence[Expression], question: Query, rows: Rows, po
     return pins
 
 
-def _gather_by_columns(conditions: Sequence[Expression]) -> list[tuple[set[str], list[Expression]]]:
-    """Return the conditions that are about some columns together, with these columns."""
+def _gather_by_columns(
+    conditions: Sequence[Expression], rows: Rows
+) -> list[tuple[set[str], list[Expression]]]:
+    """Return the conditions that are about the same columns, under whatever names, with these."""
     gathered: list[tuple[set[str], list[Expression]]] = []
     for condition in conditions:
-        columns, own = {each.name for each in find_columns(condition)}, [condition]
+        columns, own = find_base_names(condition, rows), [condition]
         for known in [each for each in gathered if each[0] & columns]:
             gathered.remove(known)
             columns, own = columns | known[0], [*known[1], *own]

@@ -49,11 +49,15 @@ class Term:
 
 @dataclass(frozen=True, kw_only=True)
 class Linear:
-    """A value with the error Σ of its terms; `is_whole` if it is always a whole number."""
+    """A value with the error Σ of its terms; `is_whole` if it is always a whole number.
+
+    `may_be_null` says that noise can make it NULL, as NULLIF does: rows that have it are selected by noise.
+    """
 
     value: exp.Expression
     terms: tuple[Term, ...]
     is_whole: bool = False
+    may_be_null: bool = False
 
     def scale(self, factor: Number) -> Linear:
         """Return the product with an exact factor."""
@@ -62,13 +66,16 @@ class Linear:
         terms = tuple(replace(term, weight=multiply(term.weight, factor)) for term in self.terms)
         whole = self.is_whole and isinstance(factor, Fraction) and factor.denominator == 1
         value = exp.paren(exp.Mul(this=wrap_double(self.value), expression=to_sql(factor)))
-        return Linear(value=value, terms=terms, is_whole=whole)
+        return replace(self, value=value, terms=terms, is_whole=whole)
 
     def add(self, other: Linear) -> Linear:
         """Return the sum with another linear part."""
         value = exp.paren(exp.Add(this=wrap_double(self.value), expression=wrap_double(other.value)))
         return Linear(
-            value=value, terms=(*self.terms, *other.terms), is_whole=self.is_whole and other.is_whole
+            value=value,
+            terms=(*self.terms, *other.terms),
+            is_whole=self.is_whole and other.is_whole,
+            may_be_null=self.may_be_null or other.may_be_null,
         )
 
 

@@ -64,6 +64,9 @@ from discreet.sql.sql_names import find_name, fold_case, split_alias
 
 MOST_SELECTS = 200
 RELEASED_NAME = re.compile(r"r\d+", re.IGNORECASE)
+RENAMED = "_discreet_with"
+RESERVED_NAME = re.compile(rf"r\d+|{RENAMED}.*", re.IGNORECASE)
+"""Names of common tables that are replaced in post-processing: released tables and others have them."""
 GENERATED = (exp.Values, exp.Unnest, exp.GenerateSeries)
 """Sources in FROM that are constants."""
 
@@ -204,8 +207,8 @@ class _Splitter:
                 refuse_query(
                     f"WITH {format_snippet(each.alias)} is no SELECT.", "Write WITH name AS (SELECT …)."
                 )
-            if RELEASED_NAME.fullmatch(known.name):
-                known.name = f"{known.name}_{len(self.common_names)}"
+            if RESERVED_NAME.fullmatch(known.name):
+                known.name = f"{RENAMED}{len(self.common_names)}"
             self.common_names.add(fold_case(known.name))
         return made
 
