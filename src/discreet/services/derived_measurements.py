@@ -283,7 +283,7 @@ class CellFinder:
     ) -> list[DerivedGroups]:
         def derive() -> list[DerivedGroups]:
             found = [groups for entry in entries for groups in self._derive(wanted, family, entry)]
-            return sorted(found, key=_rank_groups)
+            return sorted(found, key=rank_groups)
 
         return self._groups.get_or_compute((identity, family, *entries), derive)
 
@@ -326,7 +326,8 @@ class CellFinder:
         return self._maps.get_or_compute(statement, read)
 
 
-def _rank_groups(groups: DerivedGroups) -> tuple[float, int]:
+def rank_groups(groups: DerivedGroups) -> tuple[float, int]:
+    """Return what groups are ordered by: their noise, then among how many they may have been chosen."""
     return float(groups.get_released().noise.variance), groups.part.choices
 
 
@@ -334,15 +335,15 @@ def _rank_groups(groups: DerivedGroups) -> tuple[float, int]:
 class UsedCells:
     """The cells that the measurements of one answer are made of."""
 
-    _rows: dict[tuple[int, str], list[frozenset[int] | None]] = field(default_factory=dict)
+    _rows: dict[tuple[tuple[int, str], str], list[frozenset[int] | None]] = field(default_factory=dict)
 
     def take_all(self, part: StoredMeasurements, identity: str) -> None:
         """Note that a measurement is used as it is."""
-        self._rows.setdefault((part.entry_id, identity), []).append(None)
+        self._rows.setdefault((part.source, identity), []).append(None)
 
     def take(self, groups: DerivedGroups) -> bool:
         """Note the cells of groups, and return True, if none of them is used."""
-        known = self._rows.setdefault((groups.part.entry_id, groups.source), [])
+        known = self._rows.setdefault((groups.part.source, groups.source), [])
         if any(each is None or each & groups.rows for each in known):
             return False
         known.append(groups.rows)

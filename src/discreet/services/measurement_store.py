@@ -37,7 +37,7 @@ from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.count_measurements import parse_counts
-from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells
+from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells, rank_groups
 from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.measurement_versions import MeasurementVersions
 from discreet.services.question_measurement import compute_constant
@@ -186,9 +186,6 @@ class MeasurementStore:
                 continue
             for name, identity in own.items():
                 known = self._list_stored(identity, entries.get(identity, []))
-                # what two cores of a statement need are different numbers: their noises are independent
-                alike = [each for each, other in identities.items() if other == identity]
-                known = known[alike.index(name) :: len(alike)]
                 best = self._find_best(core, name, identity, known, reuse)
                 if best is not None and name not in bought:
                     alone[name] = (best,)
@@ -204,6 +201,7 @@ class MeasurementStore:
                 plan, question, reuse, bought, alone=alone, several=several, identities=identities
             )
             alone |= {name: (each.rename(identities[name]),) for name, each in serving.items()}
+            alone |= self._find_bought_cells(plan, reuse, {*alone, *bought}, identities)
         missing = tuple(name for name in identities if name not in alone)
         finer_cores = {
             table: finer
@@ -256,6 +254,25 @@ class MeasurementStore:
             found.setdefault(identity, []).append(entry)
         return found
 
+    def _find_bought_cells(
+        self, plan: QueryPlan, reuse: Reuse, others: Collection[str], identities: Mapping[str, str]
+    ) -> dict[str, tuple[StoredMeasurements, ...]]:
+        """Return what the same finer cores measured before, also where no declared value has their cells."""
+        wanted = {
+            name: (finer, self.versions.complete(each))
+            for finer in plan.finer_cores.values()
+            for name, each in finer.core.identities.items()
+            if name not in others
+        }
+        entries = self._find_entries(own for _, own in wanted.values())
+        found: dict[str, tuple[StoredMeasurements, ...]] = {}
+        for name, (finer, own) in wanted.items():
+            known = self._list_stored(own, entries.get(own, []), finer.pins)
+            best = self._find_best(finer.core, name, own, known, reuse)
+            if best is not None:
+                found[name] = (replace(best, primitives={identities[name]: best.primitives[own]}),)
+        return found
+
     def _find_derived(
         self,
         plan: QueryPlan,
@@ -282,7 +299,9 @@ class MeasurementStore:
         serving, helping = dict[str, DerivedGroups](), dict[str, DerivedGroups]()
         for name, candidates in found.items():
             shown = [replace(each, part=self._add_shown(each.part)) for each in candidates]
-            for each in shown:
+            # of equal ones that which an earlier answer to the same question showed there
+            own = wanted[name].table
+            for each in sorted(shown, key=lambda each: (*rank_groups(each), each.part.table != own)):
                 serves = name not in bought and is_precise(plan, name, each, question, reuse)
                 if serves and used.take(each):
                     serving[name] = each
