@@ -156,6 +156,23 @@ def test_constants_stand_in_any_condition_on_rows(question: str, curator: Curato
 
 
 @pytest.mark.parametrize(
+    ("compared", "at_least"),
+    [
+        ("SUM(age) * 1e6", 1e10),
+        ("AVG(age) * 1e300", 1 << 53),
+        ("-SUM(age) * 1e9", -(1 << 53)),
+        ("SUM(age) * 1000000 + 0.123456789", 1e10),
+    ],
+)
+@pytest.mark.parametrize("inside", ["{}", "CAST({} AS INTEGER)", "CAST({} AS DECIMAL(10, 2))", "1 / {}"])
+def test_no_value_is_too_large(compared: str, at_least: float, inside: str, curator: Curator) -> None:
+    value = inside.format(f"(SELECT {compared} FROM people)")
+    answer = curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE age > {value}", epsilon=5)
+    assert get_constant(answer) >= at_least
+    assert curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE age > {value}", epsilon=5).epsilon == 0
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "SELECT SUM(age - (SELECT AVG(age) FROM people)) FROM people",

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 53
 PLACES = Decimal(1).scaleb(-20)
+DIGITS = Context(prec=len(str(LARGEST)) + 20)
 ConstantValues = Mapping[str, Decimal | None]
 """The released values of constants by name; None is NULL."""
 
@@ -115,9 +116,11 @@ def read_value(table: pa.Table) -> Decimal | None:
 
     >>> read_value(pa.table({"a": [38.5]}))
     Decimal('38.50000000000000000000')
+    >>> read_value(pa.table({"a": [1e300]}))
+    Decimal('9007199254740992.00000000000000000000')
     """
     (column,) = table.columns
     found = column[0].as_py() if len(column) == 1 else None
     if not isinstance(found, int | float | Decimal) or not math.isfinite(found):
         return None
-    return max(Decimal(-LARGEST), min(Decimal(LARGEST), Decimal(str(found)))).quantize(PLACES)
+    return max(Decimal(-LARGEST), min(Decimal(LARGEST), Decimal(str(found)))).quantize(PLACES, context=DIGITS)
