@@ -6,8 +6,8 @@ can both be answered from the counts by sex and town: sums of m cells have an er
 are measured with √m times the epsilon that the count by sex would take, and the count by sex is free.
 
 Sound where  the statements count the same rows of one table: equal conditions, and rows of a person that are
-             bounded alike, so not with groups_per_person. Each key that is summed over has declared values,
-             and the policy says whether values are missing: then every row is in a cell.
+             bounded alike, so not with groups_per_person. Each key that is summed over has declared values
+             and NULL as a group: then every row is in a cell, also one with a value that is not declared.
 Chosen       by price alone: the keys of one statement, or of all, and the statements that are served by
              them. What is stated is the error of the sum, which is no wider than that of the count alone.
 """
@@ -118,12 +118,10 @@ def _is_plain_count(select: exp.Select) -> bool:
 
 
 def _find_column(node: exp.Expr, entry: Table) -> str | None:
-    """Return the declared column that a key is, if every row has one of its cells."""
+    """Return the column with declared values that a key is."""
     name = find_name(node.name, entry.columns) if isinstance(node, exp.Column) else None
     declared = None if name is None else entry.columns[name]
-    if declared is None or declared.values is None or declared.nulls is None:
-        return None
-    return name
+    return None if declared is None or declared.values is None else name
 
 
 def _counts_alone(select: exp.Select) -> bool:
@@ -155,8 +153,9 @@ def _list_offers_over(
 ) -> Iterator[FinerOffer]:
     needed: dict[int, Fraction] = {}
     for place, each in family.items():
-        if each.keys <= keys:
-            cells = prod(_count_cells(policy.tables[each.table], key) for key in keys - each.keys)
+        entry = policy.tables[each.table]
+        if each.keys <= keys and all(entry.columns[key].nulls for key in keys - each.keys):
+            cells = prod(_count_cells(entry, key) for key in keys - each.keys)
             own = plans[place].query_plan.epsilon
             needed[place] = own if cells == 1 else own * Fraction(isqrt(cells * STEPS**2) + 1, STEPS)
     served = sorted(needed, key=lambda place: needed[place])

@@ -9,9 +9,10 @@ Sound       where the two have the same rows before WHERE, bounded alike (`CellI
             of the finer are among those of the coarser; where the keys and further conditions of the coarser
             are the same for all values that share a cell; and where no row that counts is in no cell.
 The rest    A value that is not declared is NULL. Where the policy says that NULL is a group, there is a cell
-            for it; where it says that no value is missing, it is trusted, as for COUNT(x). Where it says
-            nothing, rows without a value are in no cell: then nothing is added up over this key, and a
-            condition or key is one of cells only if it leaves out rows without a value.
+            for it. Else rows without a value are in no cell: nothing is added up over this key, and a
+            condition or key is one of cells only if it leaves out rows without a value. So it is, too, where
+            the policy says that no value is missing: data may have values that are not declared all the
+            same, and a total without them would be wrong by more than its error.
 Several     Counts and sums of cells are those of their union. What is not additive (distinct values, people)
             is derived where each group is one cell.
 """
@@ -41,7 +42,7 @@ MOST_COMBINATIONS = 1 << 16  # of values of the columns that keys and conditions
 class KeyForm:
     """A key as SQL over columns that are named by their identity.
 
-    `is_covering` says that every row that satisfies the policy has one of the key's declared values.
+    `is_covering` says that every row has one of the key's values, or NULL as a group.
     """
 
     sql: str

@@ -129,7 +129,7 @@ def find_base_names(expression: Expression, rows: Rows) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDomain:
-    """The values of a column; `is_open` if rows that satisfy the policy may have none of them, but NULL."""
+    """The values of a column; `is_open` if rows may have none of them, but NULL, for which there is no group."""
 
     domain: Domain
     is_open: bool
@@ -138,14 +138,15 @@ class ColumnDomain:
 def find_column_domain(column: Column, rows: Rows, policy: Policy) -> ColumnDomain | None:
     """Return the values of a column, possibly renamed, if the policy declares them; None else.
 
-    A value that is none of them is NULL. Where the policy says that no value is missing, it is trusted.
+    A value that is none of them is NULL, also where the policy says that no value is missing.
     """
     origin = _expand_columns(column, rows)
     base = _find_base_columns(rows, policy).get(origin.name) if isinstance(origin, Column) else None
     if base is None or base.domain is None:
         return None
-    is_unsaid = base.declared is not None and base.declared.nulls is None
-    return ColumnDomain(domain=base.domain, is_open=is_unsaid and not base.domain.includes_null)
+    return ColumnDomain(
+        domain=base.domain, is_open=base.declared is not None and not base.domain.includes_null
+    )
 
 
 def _combine_key_domains(
