@@ -258,6 +258,20 @@ def test_a_statement_keeps_its_constant_when_the_subquery_is_measured_better(cur
     assert curator.ask(ABOVE, free=True).rows == first.rows
 
 
+def test_statements_planned_together_keep_each_its_constant(curator: Curator) -> None:
+    hours = "SELECT COUNT(*) AS n FROM people WHERE hours > (SELECT AVG(hours) FROM people)"
+    inner = [AVERAGE, "SELECT AVG(hours) FROM people"]
+    for each in inner:
+        curator.ask(each, epsilon=1)
+    curator.ask("SELECT hours, COUNT(*) FROM people GROUP BY hours", epsilon=0.5)
+    first = curator.ask(curator.plan([ABOVE, hours], epsilon=[0.9, 0.9]))
+    for each in inner:
+        curator.ask(each, epsilon=1.5)
+    for sql, answer in zip((ABOVE, hours), first, strict=True):
+        again = curator.ask(sql, epsilon=0.9)
+        assert (again.epsilon, again.rows, get_constant(again)) == (0, answer.rows, get_constant(answer))
+
+
 def test_the_error_of_what_rows_are_compared_with_is_planned(curator: Curator) -> None:
     question = (
         "SELECT COUNT(*) AS n FROM people WHERE hours > (SELECT COUNT(*) / 99.0 FROM people WHERE age < 30)"

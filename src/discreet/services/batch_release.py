@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
@@ -42,8 +43,14 @@ def release_batch(
         def compute(parts: tuple[BatchPart, ...] = parts) -> list[MeasuredCores]:
             return [_measure_part(each, engine, random) for each in parts]
 
-        def serialize(released: Sequence[MeasuredCores], parts: tuple[BatchPart, ...] = parts) -> bytes:
+        def serialize(
+            released: Sequence[MeasuredCores],
+            parts: tuple[BatchPart, ...] = parts,
+            reserved: Entry = reserved,
+        ) -> bytes:
             found = [each.found for each in parts]
+            for each in parts:
+                store.note_constants(each.plan.query_plan, each.found, reserved)
             return store.serialize([*zip(found, released, strict=True)])
 
         release_and_settle(ledger, reserved, compute, serialize, {"kind": KIND})

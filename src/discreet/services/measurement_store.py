@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
 CONSTANTS = "constants "
-"""What begins a note of the values of constants that an entry compares rows with."""
+"""What begins a note of the values of a statement's constants that an entry compares rows with."""
 MAX_CACHED_ENTRIES, MAX_CACHED_CHOICES = 64, 256
 
 
@@ -121,8 +121,9 @@ class MeasurementStore:
 
     def _list_former_constants(self, plan: QueryPlan) -> list[ConstantValues]:
         """Return the values of constants with which the same statement was measured, the newest first."""
-        entries = [entry for _, entry in self.index.find([self.identify_statement(plan)])]
-        noted = [self.index.list_notes(entry, CONSTANTS) for entry in reversed(entries)]
+        statement = self.identify_statement(plan)
+        entries = [entry for _, entry in self.index.find([statement])]
+        noted = [self.index.list_notes(entry, f"{CONSTANTS}{statement} ") for entry in reversed(entries)]
         return [
             {name: None if value is None else Decimal(value) for name, value in json.loads(each).items()}
             for notes in noted
@@ -392,10 +393,17 @@ class MeasurementStore:
         """Return what was measured as the bytes that its entry stores; index what was unknown before."""
         filled = self.fill_released(plan, found, measured)
         if plan.open_constants:
-            values = {name: None if each is None else str(each) for name, each in filled.constants.items()}
-            own = {filled.identities[name] for name in found.missing} | {self.identify_statement(plan)}
-            self.index.announce(entry, {*own, f"{CONSTANTS}{json.dumps(values, sort_keys=True)}"})
+            self.index.announce(entry, {filled.identities[name] for name in found.missing})
+            self.note_constants(plan, filled, entry)
         return self.serialize([(filled, measured)])
+
+    def note_constants(self, plan: QueryPlan, found: FoundMeasurements, entry: Entry) -> None:
+        """Note with which values of its constants an entry measures a statement, if they are all known."""
+        if plan.open_constants and plan.open_constants <= found.constants.keys():
+            values = {name: None if each is None else str(each) for name, each in found.constants.items()}
+            statement = self.identify_statement(plan)
+            noted = f"{CONSTANTS}{statement} {json.dumps(values, sort_keys=True)}"
+            self.index.announce(entry, {statement, noted})
 
     def serialize(self, released: Sequence[tuple[FoundMeasurements, MeasuredCores]]) -> bytes:
         """Return what was measured for some plans as the bytes that its entry stores."""
