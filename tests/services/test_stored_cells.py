@@ -254,10 +254,14 @@ def test_different_measures_never_use_one_cell(curator: Curator) -> None:
 def test_another_domain_of_a_key_makes_other_cells(tmp_path: Path, rows: pa.Table) -> None:
     ledger = tmp_path / "study.db"
     by_sex = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
-    with Curator(write_dated_policy(data_version="1", columns=COVERING), {"people": rows}, ledger=ledger) as curator:
+    with Curator(
+        write_dated_policy(data_version="1", columns=COVERING), {"people": rows}, ledger=ledger
+    ) as curator:
         curator.ask(BY_BOTH, epsilon=1)
         assert curator.plan(by_sex, epsilon=0.1).cost == 0
-    with Curator(write_dated_policy(data_version="1", columns=COVERING), {"people": rows}, ledger=ledger) as curator:
+    with Curator(
+        write_dated_policy(data_version="1", columns=COVERING), {"people": rows}, ledger=ledger
+    ) as curator:
         assert curator.plan(by_sex, epsilon=0.1).entries == (1,)
     wards = {"ward": {"type": "category", "values": ["a", "b", "c"], "nulls": True}}
     changed = write_dated_policy(data_version="1", columns={**COVERING, **wards})
@@ -301,6 +305,26 @@ def test_a_total_counts_the_rows_whose_values_are_not_declared(rows: pa.Table) -
             found = read_counts(curator.ask(each, epsilon=0.1), "sex")
             for sex in ("m", "f"):
                 assert abs(found[sex] - sexes.count(sex)) <= 500, each  # missed with probability 1e-10
+
+
+def test_a_total_never_has_the_noise_of_a_bought_cell_in_one_answer() -> None:
+    """Planned together, neither was shown before: their sum has the interval of independent noises."""
+    table = pa.table({"sex": ["f", "m"] * 500, "ward": [*WARDS] * 250, "income": [*range(100)] * 10})
+    columns = {**COVERING, "income": {"type": "integer", "low": 0, "high": 100_000, "nulls": True}}
+    del columns["age"]
+    policy = {"promise": ("1%", "99.9%"), "tables": {"people": {"columns": columns}}}
+    rich = "SELECT ward, COUNT(*) AS n FROM people WHERE sex = '{}' AND income > 40 GROUP BY ward"
+    women = "SELECT ward, COUNT(*) AS n FROM people WHERE sex = 'f' GROUP BY ward"
+    both = (
+        f"SELECT a.ward, a.n + b.n AS n FROM ({women}) AS a JOIN ({rich.format('f')}) AS b ON a.ward = b.ward"
+    )
+    with Curator(policy, {"people": table}, ledger=":memory:") as curator:
+        batch = curator.plan([rich.format("m"), both], epsilon=[1, 0.02])
+        assert curator.ask(batch).epsilon == pytest.approx(batch.cost)
+        assert curator.ask(women, epsilon=0.1).epsilon == 0
+        assert curator.ask(rich.format("f"), epsilon=0.1).epsilon == 0
+        answer = curator.ask(both, epsilon=0.2)
+    assert (answer.epsilon, answer.entries) == (pytest.approx(0.1), (1, 2))
 
 
 def test_distinct_values_are_not_added_up(curator: Curator) -> None:

@@ -32,7 +32,13 @@ from discreet.mechanisms.combined_noise import CombinedNoise, ReleasedNoise
 from discreet.mechanisms.sampling import Integers
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.measurement_versions import MeasurementVersions
-from discreet.services.stored_measurements import CellDescription, StoredCells, StoredMeasurements
+from discreet.services.stored_measurements import (
+    CellDescription,
+    Keys,
+    StoredCells,
+    StoredMeasurements,
+    find_cells,
+)
 from discreet.sql.cell_maps import (
     MapStatement,
     WantedCells,
@@ -72,10 +78,11 @@ class CellMap:
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedGroups:
-    """A measurement that is made of the cells `rows` of the measurement `source`."""
+    """A measurement that is made of the cells `rows` of the measurement `source`, which `cell_keys` has."""
 
     part: StoredMeasurements
     source: str
+    cell_keys: Keys = field(repr=False)
     rows: frozenset[int]
     most_cells: int
 
@@ -83,6 +90,13 @@ class DerivedGroups:
         """Return its numbers with their noise."""
         (released,) = self.part.primitives.values()
         return released
+
+    def uses_cells(self, cells: StoredMeasurements, identity: str) -> bool:
+        """Return True if the groups may be made of some of these pinned cells of a measurement."""
+        if (self.part.source, self.source) != (cells.source, identity):
+            return False
+        rows = find_cells(self.cell_keys, cells.pins)
+        return rows is None or not self.rows.isdisjoint(rows.tolist())
 
     def rename(self, identity: str) -> StoredMeasurements:
         """Return the groups under the identity of the measurement that they serve."""
@@ -162,7 +176,9 @@ def derive_groups(
         choices=_count_choices(part, most, len(cell_map.keys), is_total=is_total),
         has_chosen_cells=not (is_total and _are_totals(part, [rows])),
     )
-    return DerivedGroups(part=derived, source=source, rows=frozenset(rows.tolist()), most_cells=most)
+    return DerivedGroups(
+        part=derived, source=source, cell_keys=part.keys, rows=frozenset(rows.tolist()), most_cells=most
+    )
 
 
 def _add_numbers(numbers: Integers, places: Integers, groups: int, most: int) -> Integers:

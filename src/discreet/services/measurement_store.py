@@ -201,8 +201,9 @@ class MeasurementStore:
             serving, helping = self._find_derived(
                 plan, question, reuse, bought, alone=alone, several=several, identities=identities
             )
-            alone |= {name: (each.rename(identities[name]),) for name, each in serving.items()}
-            alone |= self._find_bought_cells(plan, reuse, {*alone, *bought}, identities)
+            cells = self._find_bought_cells(plan, reuse, {*alone, *bought}, identities)
+            self._keep_apart(plan, serving, cells)
+            alone |= cells | {name: (each.rename(identities[name]),) for name, each in serving.items()}
         missing = tuple(name for name in identities if name not in alone)
         finer_cores = {
             table: finer
@@ -273,6 +274,34 @@ class MeasurementStore:
             if best is not None:
                 found[name] = (replace(best, primitives={identities[name]: best.primitives[own]}),)
         return found
+
+    def _keep_apart(
+        self,
+        plan: QueryPlan,
+        serving: dict[str, DerivedGroups],
+        cells: Mapping[str, tuple[StoredMeasurements, ...]],
+    ) -> None:
+        """Take groups out of what serves that are made of cells which serve something else in the answer.
+
+        Bought cells that nothing else serves stay: what is planned together is charged once.
+        """
+        own = {
+            name: self.versions.complete(each)
+            for finer in plan.finer_cores.values()
+            for name, each in finer.core.identities.items()
+        }
+        while clashing := [
+            name
+            for name, groups in serving.items()
+            if any(
+                groups.uses_cells(part, own[other])
+                for other, parts in cells.items()
+                if other not in serving
+                for part in parts
+            )
+        ]:
+            for name in clashing:
+                del serving[name]
 
     def _find_derived(
         self,

@@ -129,7 +129,7 @@ def find_base_names(expression: Expression, rows: Rows) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDomain:
-    """The values of a column; `is_open` if rows may have none of them, but NULL, for which there is no group."""
+    """The values of a column; `is_open` if rows may have none of them, but NULL, which is no group."""
 
     domain: Domain
     is_open: bool
