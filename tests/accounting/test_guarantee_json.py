@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import RepeatedDP
 from discreet.accounting.amounts import format_fraction
-from discreet.accounting.entries import guarantee_from_json, guarantee_to_json, is_serializable
+from discreet.accounting.guarantee_json import guarantee_from_json, guarantee_to_json, is_serializable
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
     ApproximateDP,

@@ -1,9 +1,7 @@
 """The entries of a ledger, and its non-private releases, read and written inside one transaction.
 
 Charge      An entry, and the accounts that it increases (`budget.py`), are written together.
-Guarantee   Stored as JSON, {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the class, and each of
-            its parameters as an exact fraction; a double is the fraction that it is. Reading returns an equal
-            guarantee. An unknown class (written by a newer version) is refused, never guessed.
+Guarantee   Stored as JSON (`guarantee_json.py`).
 """
 
 from __future__ import annotations
@@ -11,50 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, format_fraction
 from discreet.accounting.budget import BudgetAccounts
+from discreet.accounting.guarantee_json import guarantee_from_json, guarantee_to_json
 from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, HashChain, LinkKind, format_current_time
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
-from discreet.accounting.optimal_composition import RepeatedDP
 from discreet.accounting.process_identity import get_process_identity
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
-from discreet.core.guarantees import (
-    ApproximateDP,
-    DiscreteGaussianDP,
-    GaussianDP,
-    GroupOf,
-    Guarantee,
-    LaplaceDP,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
-from discreet.core.neighbor_relations import Relation
+from discreet.core.guarantees import Guarantee
 
-# class and field names are written into ledgers, so they must never change
-KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        PureDP,
-        LaplaceDP,
-        ApproximateDP,
-        GaussianDP,
-        DiscreteGaussianDP,
-        RenyiDP,
-        ZeroConcentratedDP,
-        GroupOf,
-        RepeatedDP,
-    )
-}
-WHOLE = ("shift", "size", "times")
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ENTRY = (
     "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
@@ -404,67 +374,3 @@ def mapping_to_json(place: str, value: Mapping[str, object]) -> str:
     except (TypeError, ValueError):
         # the value given may hold data
         raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None
-
-
-def guarantee_to_json(guarantee: Guarantee) -> str:
-    """Return a guarantee as JSON text.
-
-    >>> guarantee_to_json(PureDP(epsilon=0.5))
-    '{"type": "PureDP", "epsilon": "1/2", "relation": "value"}'
-    """
-    return json.dumps(_to_json_object(guarantee))
-
-
-def guarantee_from_json(text: str) -> Guarantee:
-    """Return the guarantee of a JSON text.
-
-    >>> guarantee_from_json('{"type": "PureDP", "epsilon": "1/2", "relation": "value"}')
-    PureDP(epsilon=Fraction(1, 2), relation=<Relation.VALUE: 'value'>)
-    """
-    try:
-        found: Guarantee = _from_json_object(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
-        raise RequestError(
-            "A guarantee in this ledger is invalid.",
-            hint="Restore the file from a backup; until then treat the promise as spent.",
-        ) from None
-    return found
-
-
-def is_serializable(guarantee: Guarantee) -> bool:
-    """Return whether this class of guarantee can be written."""
-    member = getattr(guarantee, "member", None)
-    return KINDS.get(type(guarantee).__name__) is type(guarantee) and (
-        member is None or is_serializable(member)
-    )
-
-
-def _to_json_object(guarantee: Guarantee) -> dict[str, Any]:
-    text: dict[str, Any] = {"type": type(guarantee).__name__}
-    for name in (each.name for each in fields(guarantee)):  # type: ignore[arg-type]
-        value = getattr(guarantee, name)
-        if name == "member":
-            text[name] = _to_json_object(value)
-        elif name == "relation":
-            text[name] = value.value
-        else:
-            text[name] = format_fraction(value)
-    return text
-
-
-def _from_json_object(text: dict[str, Any]) -> Any:
-    name = text.pop("type")
-    if name not in KINDS:
-        raise RequestError(
-            f"This ledger holds a guarantee of the kind {name}, which this version does not know.",
-            hint="Open it with the version that wrote it, or a newer one.",
-        )
-    values: dict[str, object] = {}
-    for key, value in text.items():
-        if key == "member":
-            values[key] = _from_json_object(value)
-        elif key == "relation":
-            values[key] = Relation(value)
-        else:
-            values[key] = int(value) if key in WHOLE else Fraction(value)
-    return KINDS[name](**values)

@@ -45,12 +45,11 @@ from discreet.accounting.entries import (
     LedgerTransaction,
     NonPrivateRelease,
     StoredAnswer,
-    guarantee_to_json,
-    is_serializable,
     mapping_to_json,
     require_incident,
     require_text,
 )
+from discreet.accounting.guarantee_json import guarantee_to_json, is_serializable
 from discreet.accounting.hash_chain import EVERYBODY, ChainPosition
 from discreet.accounting.high_water_marks import (
     LedgerTerms,

@@ -13,19 +13,11 @@ CSV         by the options that the policy declares under `csv:` (`csv_sources`)
             one is needed (`text_files`); a value that would hold rows of others is refused (`csv_quotes`).
 Parquet     by its pages, whatever its statistics claim (`duckdb_connection`). A column chunk of which the
             footer says that all of it is NULL is not read; that number is exact in the format.
-
-Digests of the contents of sources, to detect data that changed.
-
-Files       Parquet and CSV by the SHA-256 of their bytes.
-Tables      of a DuckDB file by the sum of their rows' hashes, which depends neither on the file's other
-            tables nor on the order of rows. Another version of DuckDB may hash differently, so the digest
-            names the version, and two digests of different versions are not compared.
 """
 
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +28,6 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.csv_options import CsvOptions
-from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
@@ -56,7 +47,7 @@ from discreet.engines.csv_sources import (
     require_columns,
     write_csv_relation,
 )
-from discreet.engines.duckdb_connection import attach_database, connect_duckdb, quote_path
+from discreet.engines.duckdb_connection import attach_database, quote_path
 from discreet.engines.file_formats import (
     KNOWN_FORMATS,
     TEXT_FORMATS,
@@ -451,53 +442,3 @@ def _read_csv(source: Source) -> SourceRelation:
         identifier_types={name: _make_identifier_type(kind, "") for name, kind in csv.types.items()},
         csv=csv,
     )
-
-
-TABLE_DIGEST_PREFIX = "duckdb-"
-
-
-def digest_contents(source: Source) -> str:
-    """Return a digest of the rows of a source's files."""
-    if source.format is FileFormat.DATABASE:
-        return run_guarded(lambda: _digest_table(source))
-    whole = hashlib.sha256()
-    for path in source.files:
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
-
-
-def have_changed(before: str, now: str) -> bool:
-    """Return whether two digests are certainly of different contents.
-
-    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.0:[(3, 6)]")
-    True
-    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.1:[(3, 6)]")
-    False
-    """
-    versions = {each.partition(":")[0] for each in (before, now) if each.startswith(TABLE_DIGEST_PREFIX)}
-    return before != now and len(versions) < 2
-
-
-def digest_frame(frame: pa.Table) -> str:
-    """Return a digest of a frame's rows, which does not depend on their order."""
-
-    def digest() -> str:
-        with connect_duckdb() as connection:
-            connection.register(FRAME, convert_frame(frame))
-            return _digest_rows(FRAME, connection)
-
-    return run_guarded(digest)
-
-
-def _digest_rows(relation: str, connection: duckdb.DuckDBPyConnection) -> str:
-    found = connection.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {relation} AS t").fetchall()
-    return f"{TABLE_DIGEST_PREFIX}{duckdb.__version__}:{found}"
-
-
-def _digest_table(source: Source) -> str:
-    *schema, name = source.inner_table.split(".")
-    place = f"source.{quote_identifier('.'.join(schema) or 'main')}.{quote_identifier(name)}"
-    with connect_duckdb() as connection:
-        attach_database(connection, source.files[0], "source")
-        return _digest_rows(place, connection)

@@ -11,7 +11,8 @@ from rich.text import Text
 from discreet.accounting.amounts import Cost, format_amount, format_remaining, get_amount, name_unit
 from discreet.accounting.belief_sentences import SHOWN
 from discreet.accounting.budget import AnalystAccount
-from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease, guarantee_to_json
+from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_backup import RestoreResult
 from discreet.belief import Belief

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from discreet.accounting.entries import guarantee_to_json
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.output_files import write_output
 from discreet.mining.synthesis.marginal_comparison import Comparison

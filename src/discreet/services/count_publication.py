@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from discreet.accounting.entries import StoredAnswer, guarantee_to_json
+from discreet.accounting.entries import StoredAnswer
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.belief import Belief
 from discreet.belief.wording import ATTACKER, format_count
 from discreet.core.engine import Engine

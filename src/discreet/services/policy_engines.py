@@ -35,7 +35,7 @@ from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
 from discreet.engines import sources
-from discreet.engines.sources import digest_contents, digest_frame, have_changed
+from discreet.engines.content_digests import digest_contents, digest_frame, have_changed
 from discreet.services.addresses import parse_engine_address
 from discreet.services.frames import Frame, is_spark_frame, read_frame, require_frame
 from discreet.services.session_ledger import find_session_version, is_session_ledger

@@ -14,7 +14,7 @@ from discreet.accounting.ledger_storage import find_sibling_file
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import sources
-from discreet.engines.sources import digest_contents
+from discreet.engines.content_digests import digest_contents
 from discreet.services.addresses import parse_engine_address
 
 DIGESTS_SUFFIX = ".sources.json"

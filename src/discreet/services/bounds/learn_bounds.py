@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.entries import guarantee_to_json
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.belief import Belief
 from discreet.belief.wording import ATTACKER, format_count, format_percent
 from discreet.core.column_entry import BOUNDS, Column, ColumnType, LearnedFrom, Role

@@ -25,7 +25,7 @@ from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
-from discreet.engines.sources import have_changed
+from discreet.engines.content_digests import have_changed
 from discreet.services import fault_log
 from discreet.services.check.check_report import DataCheck
 from discreet.services.check.verdicts import Verdict

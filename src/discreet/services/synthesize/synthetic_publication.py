@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.entries import guarantee_to_json
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.belief import Promise
 from discreet.belief.wording import ATTACKER
