@@ -119,6 +119,16 @@ def test_stored_cells_serve_a_condition_whose_constant_is_stored(curator: Curato
     assert low <= true <= high
 
 
+def test_rows_beyond_a_value_are_as_exact_as_planned_beside_finer_counts(curator: Curator) -> None:
+    by_age = "SELECT age, COUNT(*) AS n FROM people GROUP BY age"
+    planned = curator.plan([by_age, ABOVE], epsilon=2)
+    allowed = next(each.error95 for each in planned.plans[1].expected_errors if each.name == "count")
+    low, high = get_interval(curator.ask(planned).answers[1])
+    assert allowed is not None
+    assert (high - low) / 2 <= allowed
+    assert float(curator.budget.spent.epsilon) <= 2  # type: ignore[union-attr]
+
+
 def test_another_noise_of_the_subquery_is_another_measurement(curator: Curator) -> None:
     first = curator.ask(ABOVE, epsilon=0.5)
     curator.ask(AVERAGE, epsilon=5)
