@@ -193,6 +193,11 @@ def test_a_column_that_the_file_does_not_have_is_refused_by_both_names(path: Pat
         read(path, "a,b\n1,2\n", {"weight": {"from": "Gewicht", "type": "decimal"}})
 
 
+def test_a_column_that_the_names_of_a_file_do_not_have_is_refused_with_where_these_are(path: Path) -> None:
+    with pytest.raises(RequestError, match=r"Its names are those under csv, names"):
+        read(path, "1,2\n", {"age": NUMBER}, header=False, names=["column0", "column1"])
+
+
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [

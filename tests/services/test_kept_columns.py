@@ -160,7 +160,9 @@ def test_ordinary_names_are_not_taken_for_identifiers(name: str) -> None:
     assert guess_role(name) is Role.OTHER
 
 
-@pytest.mark.parametrize("name", ["Patientennummer", "id_paciente", "numer_pacjenta", "klantnummer", "user"])
+@pytest.mark.parametrize(
+    "name", ["Patientennummer", "Pat.-Nr.", "id_paciente", "numer_pacjenta", "klantnummer", "user"]
+)
 def test_keys_of_people_are_known(name: str) -> None:
     assert is_person_key(name)
 

@@ -105,6 +105,12 @@ def test_what_is_around_a_measured_aggregation_is_free(around: str, curator: Cur
     assert (answer.epsilon, answer.entries) == (0, (1,))
 
 
+def test_the_columns_that_a_pivot_makes_are_noisy(curator: Curator) -> None:
+    answer = curator.ask(f"SELECT * FROM ({BY_SEX}) AS t PIVOT (SUM(n) FOR sex IN ('f', 'm'))", epsilon=1)
+    assert {"f", "m"} <= {*answer.measures}
+    assert {"f", "m"} <= {*answer.no_interval}
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -99,6 +99,36 @@ def test_what_was_released_before_is_the_constant_and_is_not_charged(curator: Cu
     assert answer.entries == (1, 2)
 
 
+def test_stored_cells_serve_no_condition_before_its_constant_has_a_value(curator: Curator) -> None:
+    curator.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age", epsilon=5)
+    true = sum(age > 53 for age in TABLES["people"]["age"].to_pylist())
+    for _ in range(2):
+        answer = curator.ask(ABOVE, epsilon=2)
+        low, high = get_interval(answer)
+        assert get_constant(answer) == pytest.approx(53, abs=1)
+        assert low - 100 < true < high + 100  # a value of age has 55 rows at most
+
+
+def test_stored_cells_serve_a_condition_whose_constant_is_stored(curator: Curator) -> None:
+    curator.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age", epsilon=5)
+    average = curator.ask(AVERAGE, epsilon=1)
+    answer = curator.ask(ABOVE, free=True)
+    true = sum(age > average.rows[0][0] for age in TABLES["people"]["age"].to_pylist())
+    low, high = get_interval(answer)
+    assert answer.epsilon == 0
+    assert low <= true <= high
+
+
+def test_rows_beyond_a_value_are_as_exact_as_planned_beside_finer_counts(curator: Curator) -> None:
+    by_age = "SELECT age, COUNT(*) AS n FROM people GROUP BY age"
+    planned = curator.plan([by_age, ABOVE], epsilon=2)
+    allowed = next(each.error95 for each in planned.plans[1].expected_errors if each.name == "count")
+    low, high = get_interval(curator.ask(planned).answers[1])
+    assert allowed is not None
+    assert (high - low) / 2 <= allowed
+    assert float(curator.budget.spent.epsilon) <= 2  # type: ignore[union-attr]
+
+
 def test_another_noise_of_the_subquery_is_another_measurement(curator: Curator) -> None:
     first = curator.ask(ABOVE, epsilon=0.5)
     curator.ask(AVERAGE, epsilon=5)

@@ -207,7 +207,8 @@ def _write_rows(name: str, table: Table, file: TextFile) -> str:
     wanted = table.source_names
     header = read_header(file.path, options, wanted.values())
     require_names(name, header, file)
-    require_columns(name, wanted, header.names, file.original.name)
+    named = " Its names are those under csv, names." if options.names else ""
+    require_columns(name, wanted, header.names, file.original.name, named)
     places: dict[str, int] = {}
     for number, each in enumerate(header.names):
         places.setdefault(each.lower(), number)  # of columns that share a name, the first
@@ -258,7 +259,9 @@ def require_names(name: str, header: Header, file: TextFile) -> None:
         )
 
 
-def require_columns(name: str, wanted: dict[str, str], names: Iterable[str], place: str) -> None:
+def require_columns(
+    name: str, wanted: dict[str, str], names: Iterable[str], place: str, further_hint: str = ""
+) -> None:
     """Raise RequestError if a declared column is not among a source's names; case is ignored."""
     found = {each.lower() for each in names}
     missing = [(column, origin) for column, origin in wanted.items() if origin.lower() not in found]
@@ -267,7 +270,7 @@ def require_columns(name: str, wanted: dict[str, str], names: Iterable[str], pla
         called = column if column == origin else f"{column} from {origin}"
         raise RequestError(
             f"prepare: table {name} declares the column {called}; {place} does not have it.",
-            hint="Correct its name in the policy, or remove it.",
+            hint=f"Correct its name in the policy, or remove it.{further_hint}",
         )
 
 

@@ -20,6 +20,7 @@ from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_
 from discreet.engines.released_queries import query_released_tables
 from discreet.services.released_tables import ReleasedTable, describe_cost, name_entries
 from discreet.sql.accuracy import RankError, find_rank_errors
+from discreet.sql.error_expressions import DERIVED
 from discreet.sql.error_plan import ALL_ROWS, PER_ROW
 from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.releases import IntervalBounds, Release
@@ -320,13 +321,14 @@ def build_answer(
         if name in intervals and interval_kinds.get(name) == kind
     }
     older = {name: OLDER for name in errors.interval_kinds if name not in kinds}
+    unnamed = dict.fromkeys(plan.list_unnamed_columns(table.column_names), DERIVED)
     return Answer(
         table=table,
         intervals={name: intervals[name] for name in kinds},
         interval_kind=kinds,
         no_interval={
             name: reason
-            for name, reason in {**errors.missing_reasons, **older}.items()
+            for name, reason in {**unnamed, **errors.missing_reasons, **older}.items()
             if name in table.column_names
         },
         confidence=plan.confidence,

@@ -336,7 +336,7 @@ class Curator(Closeable):
         parts = release_batch(self.ledger, self.measurement_store, batch, self._engine, self._random)
         answers = []
         for part in parts:
-            proposal, found = part.plan, find_after(part.plan, self.measurement_store)
+            proposal, found = part.plan, find_after(part, self.measurement_store)
             charged = proposal.query_plan.compute_charge(part.names)[0] if part.names else Fraction(0)
             if found.missing:  # it compares rows with an answer, which is known by now
                 bought = proposal.bought - {*part.names}

@@ -251,7 +251,14 @@ def combine_parts(parts: Sequence[BatchPart]) -> Guarantee | None:
     return combine_guarantees(guarantees, parts[0].plan.query_plan.promise) if guarantees else None
 
 
-def find_after(plan: Plan, store: MeasurementStore) -> FoundMeasurements:
-    """Return what serves a question of a batch once everything is measured: nothing is charged again."""
+def find_after(part: BatchPart, store: MeasurementStore) -> FoundMeasurements:
+    """Return what serves a question of a batch once everything else is measured: nothing is charged again.
+
+    Of a question that compares rows with an answer, what was planned is measured now, unless what is stored
+    is as precise: a sum of many cells that another question measured may be far less so.
+    """
+    plan = part.plan
+    if part.later_names and plan.reuse is not Reuse.NOTHING:
+        return store.find(plan.query_plan, plan.text, plan.reuse, bought=plan.bought - {*part.names})
     found = store.find(plan.query_plan, plan.text, Reuse.ANY if plan.bought else plan.reuse)
     return store.find(plan.query_plan, plan.text, Reuse.ANY) if found.missing else found

@@ -146,8 +146,11 @@ class Plan:
         return max(self.entries, default=None) if self.repeated else None
 
     def __repr__(self) -> str:
-        """Return cost, measures and the belief after the answer; nothing here depends on data."""
-        names = ", ".join(each.name for each in self.expected_errors)
+        """Return measures with their errors, cost and belief after it; nothing here depends on data."""
+        names = ", ".join(
+            each.name if each.error95 is None else f"{each.name} {each.description}"
+            for each in self.expected_errors
+        )
         spent = "stored, free" if self.repeated else f"epsilon {format_number(self.cost)}"
         return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
 

@@ -60,10 +60,11 @@ def raise_blanks(document: YamlDocument) -> None:
             format_located_error(document.path, blank.line, f"{blank.path}: {blank.description}")
             for blank in left
         )
-        shown = [f"{document.path} is not filled in. Replace each ? by:", *islice(lines, MAX_LISTED)]
+        told = f"{document.path} is not filled in. Delete columns that nobody needs to ask about, and replace"
+        shown = [f"{told} each ? by:", *islice(lines, MAX_LISTED)]
         if len(left) > MAX_LISTED:
             shown.append(f"… and {len(left) - MAX_LISTED} more.")
-        raise RequestError("\n".join(shown), hint="Delete columns that nobody needs to ask about.")
+        raise RequestError("\n".join(shown))
 
 
 def drop_open_bounds(tree: dict[str, YamlTree]) -> None:

@@ -33,6 +33,7 @@ from discreet.sql.expression_types import Family, Type
 from discreet.sql.key_domains import ColumnDomain, find_column_domain
 from discreet.sql.measurement_identity import CellIdentity, CoreIdentity
 from discreet.sql.predicates import list_conditions, peel_filters
+from discreet.sql.released_constants import find_open_constants
 
 ADDITIVE = frozenset({"count", "sum", "centred sum", "centred squares"})
 MOST_COMBINATIONS = 1 << 16  # of values of the columns that keys and conditions are computed from
@@ -119,6 +120,8 @@ def describe_wanted_cells(core: CorePlan, name: str, policy: Policy) -> WantedCe
     domain, question = core.domain, core.question
     if identity is None or domain is None or {column.name for column, _ in question.keys} & {*domain.sources}:
         return None  # a key whose values do not follow from those of its columns
+    if find_open_constants(question):
+        return None  # which cells meet a condition is not known before what it compares with
     rows, conditions = peel_filters(question.rows)
     if meaning.condition is not None:
         conditions += list_conditions(meaning.condition)

@@ -9,7 +9,7 @@ tracked, and how answers are found that earlier versions stored.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -250,6 +250,12 @@ class QueryPlan:
             if noise is not ColumnNoise.EXACT and name not in followed
         }
         return replace(tracked, missing_reasons={**tracked.missing_reasons, **others})
+
+    def list_unnamed_columns(self, names: Iterable[str]) -> list[str]:
+        """Return the columns of an answer that its text does not name, as those that PIVOT makes."""
+        known = {*(each.name for each in self.error_plan.columns), *self.column_noise}
+        folded = {fold_case(each) for each in known}
+        return [name for name in names if fold_case(name) not in folded]
 
     @cached_property
     def column_noise(self) -> dict[str, ColumnNoise]:

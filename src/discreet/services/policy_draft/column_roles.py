@@ -170,7 +170,9 @@ HIPAA_IDENTIFIERS = (
         r"|[12]( ?\d{2}){3}( ?\d{3}){2}( ?\d{2})?|\d{11}|\d{3}\.\d{3}\.\d{3}-\d{2}|756\.\d{4}\.\d{4}\.\d{2}"
         r"|[A-Z]\d{9}",
     ),
-    HipaaIdentifier(letter="H", label="medical record numbers", words="mrn chart"),
+    HipaaIdentifier(
+        letter="H", label="medical record numbers", words="mrn chart fallnummer fallnr aktenzeichen"
+    ),
     HipaaIdentifier(
         letter="I", label="health plan numbers", words="beneficiary subscriber policy plan insurance"
     ),
@@ -215,7 +217,7 @@ HIPAA_IDENTIFIERS = (
     HipaaIdentifier(
         letter="B",
         label="places smaller than a state",
-        words="""zip zipcode postcode postal plz city town village county district precinct place location
+        words="""zip zipcode postcode postal plz ort city town village county district precinct place location
         latitude longitude lat lon lng""",
         pattern=r"\d{5}-\d{4}",
         role=Role.QUASI,

@@ -18,6 +18,7 @@ IDENTIFIERS = """
     konto kontonummer kreditkarte steuerid steuernummer personalausweis ausweisnummer reisepass
     sozialversicherung
     rentenversicherung versichertennummer krankenkassennummer kvnr ahv kennzeichen fahrgestellnummer
+    fallnummer fallnr aktenzeichen
     vorname vornamen nachname nachnamen familienname zuname rufname geburtsname benutzername unterschrift
     bemerkung bemerkungen kommentar kommentare notiz notizen freitext anmerkung anmerkungen
 
@@ -71,7 +72,7 @@ QUASI = """
 
     postleitzahl geburt geburtstag geburtsdatum geburtsjahr geschlecht staatsangehoerigkeit
     familienstand wohnort alter lebensalter edad eta leeftijd idade wiek
-    gemeinde landkreis bundesland aufnahmedatum entlassungsdatum sterbedatum
+    ort gemeinde landkreis bundesland aufnahmedatum entlassungsdatum sterbedatum
     codepostal naissance datenaissance anneenaissance sexe nationalite commune ville departement deces
     codigopostal nacimiento fechanacimiento sexo nacionalidad municipio ciudad provincia
     nascita datanascita sesso cittadinanza comune
@@ -86,7 +87,7 @@ PEOPLE = """
     person patient user customer client member employee subject participant student respondent citizen
     people
     individual pupil worker donor voter
-    patienten kunde kunden versicherte versicherten mitglied mitglieds mitarbeiter schueler teilnehmer
+    pat patienten kunde kunden versicherte versicherten mitglied mitglieds mitarbeiter schueler teilnehmer
     proband
     probanden benutzer personen personal
     usager assure eleve etudiant salarie adherent personne
