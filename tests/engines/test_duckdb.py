@@ -201,11 +201,11 @@ def test_nothing_is_left_on_disk_after_closing(
 def test_no_progress_bar_is_written_among_the_results() -> None:
     """DuckDB takes a process without a script for an interactive one."""
     script = """from discreet.engines.duckdb import DuckDB
-from discreet.engines.released_queries import query_released_tables
+from discreet.engines.duckdb_connection import connect_duckdb
 sql = "SELECT current_setting('enable_progress_bar') AS bar"
-print(DuckDB({}).count(sql).secret.to_pylist(), query_released_tables(sql, {}).to_pylist())"""
+print(DuckDB({}).count(sql).secret.to_pylist(), connect_duckdb().sql(sql).fetchall())"""
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert told.stdout.strip() == "[{'bar': False}] [{'bar': False}]"
+    assert told.stdout.strip() == "[{'bar': False}] [(False,)]"
 
 
 # Over a prepared store

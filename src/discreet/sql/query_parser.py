@@ -77,7 +77,7 @@ def parse_statement(text: str) -> exp.Expr:
 def split_statements(text: str) -> list[str]:
     """Return the statements of a text, as they are written, without semicolons and comments between them.
 
-    >>> split_statements("SELECT 1; -- one; two\nSELECT ';' AS s;")
+    >>> split_statements("SELECT 1; /* one; two */ SELECT ';' AS s;")
     ['SELECT 1', "SELECT ';' AS s"]
     """
     try:
