@@ -203,6 +203,7 @@ def test_sharing_that_ends_leaves_the_belief_of_all_answers(tmp_path: Path, rows
         assert (alice.plan(BY_SEX, epsilon=0.5).cost, alice.ask(BY_SEX, epsilon=0.5).entries) == (0, (1,))
         assert bob.budget.sentence == alice.budget.sentence == alice.ledger.describe_belief()
         assert bob.plan(BY_SEX, epsilon=0.5).belief_before == alice.ledger.compute_belief()
+        assert bob.plan([BY_SEX, FEMALE], epsilon=0.5).belief_before == alice.ledger.compute_belief()
         answer = bob.ask(BY_SEX, epsilon=0.5)
         assert (answer.epsilon, answer.entries) == (0.5, (2,))
         bob.ledger.verify()

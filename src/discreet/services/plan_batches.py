@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.belief import Belief
-from discreet.belief.wording import format_number, format_percent, format_percent_up
+from discreet.belief.wording import format_number
 from discreet.core.guarantees import Guarantee
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.services.budget_units import format_share
 from discreet.services.found_measurements import FoundMeasurements
+from discreet.services.plan_price import PlanPrice
 from discreet.services.plans import Plan
 from discreet.services.question_request import Reuse
 from discreet.services.stored_measurements import STATEMENT_SEPARATOR
@@ -54,7 +54,7 @@ class BatchPart:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PlanBatch:
+class PlanBatch(PlanPrice):
     """The plan of several questions: one price, and the belief after all of them.
 
     `plans` are those of the questions; `charges` are their parts of the price, `costs_alone` their prices
@@ -64,14 +64,8 @@ class PlanBatch:
 
     plans: tuple[Plan, ...]
     parts: tuple[BatchPart, ...] = field(repr=False)
-    guarantee: Guarantee | None = field(repr=False)
     charges: tuple[Fraction, ...]
     costs_alone: tuple[float, ...]
-    belief_before: Belief
-    belief_after: Belief
-    fits: bool
-    share: Fraction
-    uncovered: str = ""
     finer_statements: frozenset[int] = frozenset()
 
     @property
@@ -88,11 +82,6 @@ class PlanBatch:
     def cost_alone(self) -> float:
         """The sum of what the questions would cost one by one, if none knew of the others."""
         return math.fsum(self.costs_alone)
-
-    @property
-    def repeated(self) -> bool:
-        """True if everything that they need is stored, so that all are free."""
-        return self.guarantee is None
 
     def __repr__(self) -> str:
         return f"<PlanBatch of {len(self.plans)} questions: {self.cost_sentence}>"
@@ -115,13 +104,8 @@ class PlanBatch:
 
     def list_facts(self) -> list[tuple[str, str]]:
         """Return cost and belief before and after, each with its name."""
-        promise = self.plans[0].query_plan.promise
-        prior = format_percent(self.belief_before.prior)
-        return [
-            ("cost", self.cost_sentence),
-            ("belief", f"{prior} → {self.belief_change} (promise: {format_percent(promise.posterior)})"),
-            *([("not covered", self.uncovered)] if self.uncovered else []),
-        ]
+        posterior = self.plans[0].query_plan.promise.posterior
+        return [("cost", self.cost_sentence), *self._list_belief_facts(posterior)]
 
     @property
     def cost_sentence(self) -> str:
@@ -133,16 +117,6 @@ class PlanBatch:
         alone = "" if self.cost >= self.cost_alone else f"; one by one {format_number(self.cost_alone)}"
         return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{alone}"
 
-    @property
-    def belief_change(self) -> str:
-        """The highest belief after all answers, and what it is before them, in a few words."""
-        before = format_percent_up(self.belief_before.highest)
-        if self.repeated:
-            return f"{before}, as now"
-        if not self.fits:
-            return f"{before}, as now: it costs more than is left and would be refused"
-        return f"at most {format_percent_up(self.belief_after.highest)}, now {before}"
-
     def to_json(self) -> dict[str, object]:
         """Return the plan as a JSON object; `epsilon` of a statement is its part of the price."""
         return {
@@ -152,12 +126,7 @@ class PlanBatch:
             "share": float(self.share),
             "repeated": self.repeated,
             "fits": self.fits,
-            "belief": {
-                "prior": self.belief_before.prior,
-                "before": self.belief_before.highest,
-                "after": self.belief_after.highest,
-                "uncovered": self.uncovered or None,
-            },
+            "belief": self._belief_to_json(),
             "statements": [
                 {
                     **plan.to_json(),

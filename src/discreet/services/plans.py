@@ -14,13 +14,14 @@ from functools import cached_property, lru_cache
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.amounts import Cost, format_amount
 from discreet.belief import Belief, Promise
-from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
+from discreet.belief.wording import format_number, format_number_up, format_percent
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.mechanisms.combined_noise import find_mechanism
 from discreet.services.budget_units import find_epsilon_for_share, format_share
+from discreet.services.plan_price import PlanPrice
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.released_tables import name_entries
 from discreet.sql.accuracy import (
@@ -92,7 +93,7 @@ class Offer:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plan:
+class Plan(PlanPrice):
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
     `missing` names the measurements that are not stored: they cost `charged`, a part of the question's
@@ -112,17 +113,12 @@ class Plan:
     """The plan with the noise of stored measurements alone, if the question costs but need not."""
     stored_entries: tuple[int, ...]
     key: str
-    belief_before: Belief
-    belief_after: Belief
     missing: tuple[str, ...]
     entries: tuple[int, ...]
     combined_entries: tuple[int, ...]
     charged: Fraction
     reuse: Reuse
     bought: frozenset[str]
-    fits: bool
-    share: Fraction
-    uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
 
     @cached_property
@@ -134,11 +130,6 @@ class Plan:
             return (planned,)
         errors = list_error_bounds(self.stored_plan)
         return Offer(epsilon=0, errors=errors, entries=self.stored_entries), planned
-
-    @property
-    def repeated(self) -> bool:
-        """True if everything that it needs is stored, so that it is free."""
-        return not self.missing
 
     @property
     def entry(self) -> int | None:
@@ -208,19 +199,6 @@ class Plan:
         told = [f"{name} ± {format_number_up(error)}" for name, error in free.errors.items() if error]
         return f"{', '.join(told) or 'its errors follow from the data'} ({name_entries(free.entries)})"
 
-    def _describe_belief(self) -> str:
-        return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
-
-    @property
-    def belief_change(self) -> str:
-        """The highest belief after the answer, and what it is before it, in a few words."""
-        before = format_percent_up(self.belief_before.highest)
-        if self.repeated:
-            return f"{before}, as now"
-        if not self.fits:
-            return f"{before}, as now: it costs more than is left and would be refused"
-        return f"at most {format_percent_up(self.belief_after.highest)}, now {before}"
-
     @property
     def cost(self) -> float:
         """The epsilon that is charged for this question: 0 if it is free."""
@@ -247,12 +225,7 @@ class Plan:
             "entries": list(self.entries),
             "offers": [each.to_json() for each in self.offers],
             "fits": self.fits,
-            "belief": {
-                "prior": self.belief_before.prior,
-                "before": self.belief_before.highest,
-                "after": self.belief_after.highest,
-                "uncovered": self.uncovered or None,
-            },
+            "belief": self._belief_to_json(),
         }
 
 

@@ -24,12 +24,12 @@ from discreet.core.policy import Policy
 from discreet.engines.released_queries import ReleasedQueryTooLargeError, try_released_query
 from discreet.services.answer_cache import AnswerCache
 from discreet.services.bounded_cache import BoundedCache
-from discreet.services.budget_units import compute_share
 from discreet.services.finer_counts import FinerOffer, list_finer_offers
 from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.least_purchase import Purchase, find_least_purchase
 from discreet.services.measurement_store import MeasurementStore
 from discreet.services.plan_batches import MAX_QUESTIONS, PlanBatch, combine_parts, divide_measurements
+from discreet.services.plan_price import PlanPrice
 from discreet.services.plans import MAX_CACHED_PLANS, Plan, QuestionPricing
 from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.work_limits import WorkLimits
@@ -172,25 +172,14 @@ class QuestionPlanner:
     def _combine_plans(self, plans: Sequence[Plan]) -> PlanBatch:
         """Return the plan of several questions, each of which is planned."""
         parts = divide_measurements(plans, self._measurement_store)
-        guarantee = combine_parts(parts)
-        spent = self._ledger.get_accountant(self._belief_scope)
-        before = after = spent.compute_belief()
-        fits = guarantee is None or self._ledger.has_room_for(self._analyst, guarantee)
-        share = Fraction(0)
-        if guarantee is not None:
-            share = compute_share(spent.compute_cost(guarantee), spent.limit)
-            after = spent.spend(guarantee).compute_belief() if fits else before
+        spent = self._ledger.get_known_accountant(self._belief_scope)
+        price = PlanPrice.from_ledger(self._ledger, self._analyst, spent, combine_parts(parts))
         return PlanBatch(
             plans=tuple(plans),
             parts=parts,
-            guarantee=guarantee,
             charges=tuple(each.charge[0] for each in parts),
             costs_alone=tuple(each.cost for each in plans),
-            belief_before=before,
-            belief_after=after,
-            fits=fits,
-            share=share,
-            uncovered=self._ledger.describe_uncovered(),
+            **vars(price),
         )
 
     def _plan(self, request: QuestionRequest, engine: Engine, asked: str | None = None) -> Plan:
@@ -213,13 +202,8 @@ class QuestionPlanner:
                 "ask: a part of the answer was never released, so it is not free.",
                 hint="Without `free=` what is missing is charged.",
             )
-        before = after = spent.compute_belief()
         charged, guarantee = made.compute_charge(missing) if missing else (Fraction(0), None)
-        fits = guarantee is None or self._ledger.has_room_for(self._analyst, guarantee)
-        share = Fraction(0)
-        if guarantee is not None:
-            share = compute_share(spent.compute_cost(guarantee), spent.limit)
-            after = spent.spend(guarantee).compute_belief() if fits else before
+        price = PlanPrice.from_ledger(self._ledger, self._analyst, spent, guarantee)
         made, stated = self._require_valid_post_processing(made, found, text)
         stored = self._find_stored_alone(made, text) if charged else None
         return Plan(
@@ -229,18 +213,14 @@ class QuestionPlanner:
             stored_plan=None if stored is None else self._measurement_store.apply_noise(made, stored, text),
             stored_entries=() if stored is None else stored.entries,
             key=key,
-            belief_before=before,
-            belief_after=after,
-            uncovered=self._ledger.describe_uncovered(),
             missing=missing,
             entries=entries,
             combined_entries=found.combined_entries if missing else (),
             reuse=reuse,
             bought=bought,
             charged=charged,
-            fits=fits,
-            share=share,
             plan_at=priced,
+            **vars(price),
         )
 
     def _prepare(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
