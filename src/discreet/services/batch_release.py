@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.entries import Entry
@@ -50,7 +49,7 @@ def release_batch(
         ) -> bytes:
             found = [each.found for each in parts]
             for each in parts:
-                store.note_constants(each.plan.query_plan, each.found, reserved)
+                store.constants.note_values(each.plan.query_plan, each.found, reserved)
             return store.serialize([*zip(found, released, strict=True)])
 
         release_and_settle(ledger, reserved, compute, serialize, {"kind": KIND})
@@ -58,9 +57,7 @@ def release_batch(
 
 
 def _measure_part(part: BatchPart, engine: Engine, random: Randomness) -> MeasuredCores:
-    found, plan = part.found, part.plan.query_plan
-    measured = replace(plan, cores=found.cores, finer_cores=found.finer_cores, constants=found.constants)
-    return measure_cores(measured, engine, random, part.names)
+    return measure_cores(part.found.fill_plan(part.plan.query_plan), engine, random, part.names)
 
 
 def _require_room(ledger: Ledger, analyst: str, batch: PlanBatch, parts: Sequence[BatchPart]) -> None:

@@ -89,4 +89,4 @@ def release_missing(
         lambda released: store.index_and_serialize(plan, found, released, reserved),
         {"kind": KIND},
     )
-    return store.fill_released(plan, found, measured), measured, entry
+    return store.constants.fill_released(plan, found, measured), measured, entry

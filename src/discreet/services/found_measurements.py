@@ -70,6 +70,10 @@ class FoundMeasurements:
         """The entries that serve for each measurement."""
         return tuple((name, tuple(each.entry for each in parts)) for name, parts in self.stored.items())
 
+    def fill_plan(self, plan: QueryPlan) -> QueryPlan:
+        """Return the plan whose missing measurements are to be made: its constants, and finer cores."""
+        return replace(plan, cores=self.cores, finer_cores=self.finer_cores, constants=self.constants)
+
     # -- Noise ----------------------------------------------------------------------------------------------
 
     def apply_noise(self, plan: QueryPlan, policy: Policy, question: str) -> QueryPlan:

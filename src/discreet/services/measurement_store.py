@@ -15,8 +15,8 @@ Cells       A stored measurement by month and disease serves a question by quart
             narrow as planned, and are combined with what is bought else. Which cells a question has shown is
             noted where it was not all of them: an analyst who saw cells may ask about one because of its
             noise, and error bars say so.
-Constants   A statement that compares rows with an answer is measured for the value that was released then.
-            Asked again, it is answered for that value, although what is stored now would give another one.
+Constants   A statement that compares rows with an answer keeps the value that was released first
+            (`stored_constants`).
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -27,7 +27,6 @@ import hashlib
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,8 +39,8 @@ from discreet.services.count_measurements import parse_counts
 from discreet.services.derived_measurements import CellFinder, DerivedGroups, UsedCells, rank_groups
 from discreet.services.found_measurements import FoundMeasurements
 from discreet.services.measurement_versions import MeasurementVersions
-from discreet.services.question_measurement import compute_constant
 from discreet.services.question_request import Reuse
+from discreet.services.stored_constants import StoredConstants
 from discreet.services.stored_measurements import (
     ShownCells,
     StoredMeasurements,
@@ -51,8 +50,7 @@ from discreet.services.stored_measurements import (
 )
 from discreet.services.stored_precision import choose_means, is_mean_enough, is_precise
 from discreet.sql.measurement_slices import SLACK, Pins
-from discreet.sql.plan_execution import compute_constants
-from discreet.sql.released_constants import ConstantValues, find_open_constants
+from discreet.sql.released_constants import find_open_constants
 from discreet.sql.releases import MeasuredCores
 
 if TYPE_CHECKING:
@@ -61,8 +59,6 @@ if TYPE_CHECKING:
 
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
-CONSTANTS = "constants "
-"""What begins a note of the values of a statement's constants that an entry compares rows with."""
 MAX_CACHED_ENTRIES, MAX_CACHED_CHOICES = 64, 256
 
 
@@ -81,14 +77,16 @@ class MeasurementStore:
     _choices: BoundedCache[Hashable, frozenset[str]] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
     )
-    _constants: BoundedCache[Hashable, ConstantValues] = field(
-        default_factory=lambda: BoundedCache(MAX_CACHED_CHOICES), repr=False
-    )
 
     @cached_property
     def versions(self) -> MeasurementVersions:
         """The versions of what measurements read."""
         return MeasurementVersions(policy=self.policy)
+
+    @cached_property
+    def constants(self) -> StoredConstants:
+        """The released values that rows are compared with."""
+        return StoredConstants(policy=self.policy, index=self.index, versions=self.versions)
 
     @cached_property
     def cells(self) -> CellFinder:
@@ -109,73 +107,20 @@ class MeasurementStore:
         which everything is stored have values in what is found.
         """
         filled, found = plan, self._find(plan, question, reuse, bought)
-        while filled.open_constants and (values := self._compute_constants(filled, found)):
+        while filled.open_constants and (values := self.constants.compute_values(filled, found)):
             filled = filled.fill_constants(values, self.policy)
             found = self._find(filled, question, reuse, bought)
         if plan.open_constants and found.missing and not bought and reuse is not Reuse.NOTHING:
-            for values in self._list_former_constants(plan):
+            for values in self.constants.list_former_values(plan):
                 former = self._find(plan.fill_constants(values, self.policy), question, reuse, ())
                 if not former.missing:
                     return former
         return found
 
-    def _list_former_constants(self, plan: QueryPlan) -> list[ConstantValues]:
-        """Return the values of constants with which the same statement was measured, the newest first."""
-        statement = self.identify_statement(plan)
-        entries = [entry for _, entry in self.index.find([statement])]
-        noted = [self.index.list_notes(entry, f"{CONSTANTS}{statement} ") for entry in reversed(entries)]
-        return [
-            {name: None if value is None else Decimal(value) for name, value in json.loads(each).items()}
-            for notes in noted
-            for each in notes
-        ]
-
-    def identify_statement(self, plan: QueryPlan) -> str:
-        """Return the identity of all measurements of a plan whose constants are open."""
-        own = sorted(
-            (core.table, name, self.versions.complete(each))
-            for core in plan.cores
-            for name, each in core.identities.items()
-        )
-        constants = sorted((name, each.sql) for name, each in plan.split.constants.items())
-        return hashlib.sha256(repr((CONSTANTS, own, constants)).encode()).hexdigest()
-
-    def _compute_constants(self, plan: QueryPlan, found: FoundMeasurements) -> ConstantValues:
-        """Return the values of constants that follow from what is stored."""
-        stored = found.combine_available({})
-        key = (plan.release_key, tuple(stored), tuple(plan.constants.items()), found.sources)
-        return self._constants.get_or_compute(key, lambda: compute_constants(plan, stored, compute_constant))
-
-    def fill_released(
-        self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores
-    ) -> FoundMeasurements:
-        """Return what was found of a plan with the constants that what was measured now compares with."""
-        values = {name: value for core in measured.values() for name, value in core.constants.items()}
-        if values == found.constants:
-            return found
-        filled = replace(plan, cores=found.cores, constants=found.constants).fill_constants(
-            values, self.policy
-        )
-        identities = {
-            name: self.versions.complete(each)
-            for core in filled.cores
-            for name, each in core.identities.items()
-        }
-        return replace(
-            found,
-            cores=filled.cores,
-            constants=filled.constants,
-            identities={**found.identities, **identities},
-        )
-
     def _find(
         self, plan: QueryPlan, question: str, reuse: Reuse, bought: Collection[str]
     ) -> FoundMeasurements:
-        identities = {
-            name: self.versions.complete(each)
-            for core in plan.cores
-            for name, each in core.identities.items()
-        }
+        identities = self.versions.complete_all(plan.cores)
         entries = self._find_entries(identities.values())
         alone: dict[str, tuple[StoredMeasurements, ...]] = {}
         several: dict[str, tuple[StoredMeasurements, ...]] = {}
@@ -196,12 +141,16 @@ class MeasurementStore:
             # together they may be as precise as what was planned
             if len(several[name]) > 1 and is_mean_enough(plan, name, several[name], identities[name]):
                 alone[name] = several[name]
+        open_cores = [
+            each.core for each in plan.finer_cores.values() if {*each.core.charged_names} - {*alone}
+        ]
+        entries |= self._find_entries(self.versions.complete_all(open_cores).values())
         helping: dict[str, DerivedGroups] = {}
         if reuse is not Reuse.NOTHING:
             serving, helping = self._find_derived(
                 plan, question, reuse, bought, alone=alone, several=several, identities=identities
             )
-            cells = self._find_bought_cells(plan, reuse, {*alone, *bought}, identities)
+            cells = self._find_bought_cells(plan, reuse, {*alone, *bought}, identities, entries)
             self._keep_apart(plan, serving, cells)
             alone |= cells | {name: (each.rename(identities[name]),) for name, each in serving.items()}
         missing = tuple(name for name in identities if name not in alone)
@@ -212,9 +161,8 @@ class MeasurementStore:
         }
         taken = {each.entry_id for parts in alone.values() for each in parts if each.choices}
         for finer in finer_cores.values():
-            own = {name: self.versions.complete(each) for name, each in finer.core.identities.items()}
+            own = self.versions.complete_all([finer.core])
             identities |= own
-            entries |= self._find_entries(own.values())
             for name, each in own.items():
                 free = [entry for entry in entries.get(each, []) if entry not in taken]
                 several[name] = self._list_stored(each, free, finer.pins)
@@ -257,16 +205,20 @@ class MeasurementStore:
         return found
 
     def _find_bought_cells(
-        self, plan: QueryPlan, reuse: Reuse, others: Collection[str], identities: Mapping[str, str]
+        self,
+        plan: QueryPlan,
+        reuse: Reuse,
+        others: Collection[str],
+        identities: Mapping[str, str],
+        entries: Mapping[str, Sequence[int]],
     ) -> dict[str, tuple[StoredMeasurements, ...]]:
         """Return what the same finer cores measured before, also where no declared value has their cells."""
         wanted = {
-            name: (finer, self.versions.complete(each))
+            name: (finer, own)
             for finer in plan.finer_cores.values()
-            for name, each in finer.core.identities.items()
+            for name, own in self.versions.complete_all([finer.core]).items()
             if name not in others
         }
-        entries = self._find_entries(own for _, own in wanted.values())
         found: dict[str, tuple[StoredMeasurements, ...]] = {}
         for name, (finer, own) in wanted.items():
             known = self._list_stored(own, entries.get(own, []), finer.pins)
@@ -285,11 +237,7 @@ class MeasurementStore:
 
         Bought cells that nothing else serves stay: what is planned together is charged once.
         """
-        own = {
-            name: self.versions.complete(each)
-            for finer in plan.finer_cores.values()
-            for name, each in finer.core.identities.items()
-        }
+        own = self.versions.complete_all(finer.core for finer in plan.finer_cores.values())
         while clashing := [
             name
             for name, groups in serving.items()
@@ -420,19 +368,11 @@ class MeasurementStore:
         self, plan: QueryPlan, found: FoundMeasurements, measured: MeasuredCores, entry: Entry
     ) -> bytes:
         """Return what was measured as the bytes that its entry stores; index what was unknown before."""
-        filled = self.fill_released(plan, found, measured)
+        filled = self.constants.fill_released(plan, found, measured)
         if plan.open_constants:
             self.index.announce(entry, {filled.identities[name] for name in found.missing})
-            self.note_constants(plan, filled, entry)
+            self.constants.note_values(plan, filled, entry)
         return self.serialize([(filled, measured)])
-
-    def note_constants(self, plan: QueryPlan, found: FoundMeasurements, entry: Entry) -> None:
-        """Note with which values of its constants an entry measures a statement, if they are all known."""
-        if plan.open_constants and plan.open_constants <= found.constants.keys():
-            values = {name: None if each is None else str(each) for name, each in found.constants.items()}
-            statement = self.identify_statement(plan)
-            noted = f"{CONSTANTS}{statement} {json.dumps(values, sort_keys=True)}"
-            self.index.announce(entry, {statement, noted})
 
     def serialize(self, released: Sequence[tuple[FoundMeasurements, MeasuredCores]]) -> bytes:
         """Return what was measured for some plans as the bytes that its entry stores."""

@@ -7,12 +7,16 @@ makes it another one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.core.policy import Policy
 from discreet.services.policy_version import compute_policy_version
 from discreet.sql.measurement_identity import MeasurementIdentity
+
+if TYPE_CHECKING:
+    from discreet.sql.core_planning import CorePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,10 @@ class MeasurementVersions:
         return hashlib.sha256(
             f"{identity.text}:{self.compute_version(identity.tables)}:{self.policy.data_version}".encode()
         ).hexdigest()
+
+    def complete_all(self, cores: Iterable[CorePlan]) -> dict[str, str]:
+        """Return the identities, with their versions, of all that some cores measure, by name."""
+        return {name: self.complete(each) for core in cores for name, each in core.identities.items()}
 
     def compute_version(self, tables: Mapping[str, Collection[str]]) -> str:
         """Return the version of some columns of some tables."""

@@ -143,11 +143,11 @@ class PlanBatch(PlanPrice):
 def divide_measurements(plans: Sequence[Plan], store: MeasurementStore) -> tuple[BatchPart, ...]:
     """Return what is measured for each question: each measurement once, with the least noise of all."""
     found = [_find_missing(each, store) for each in plans]
+    statements = [store.constants.identify_statement(each.query_plan) for each in plans]
     winners: dict[Hashable, tuple[float, int]] = {}
-    for place, (plan, each) in enumerate(zip(plans, found, strict=True)):
-        statement = store.identify_statement(plan.query_plan)
+    for place, each in enumerate(found):
         for core, names in _list_missing(each):
-            for group in _group_charges(statement, each, core, names):
+            for group in _group_charges(statements[place], each, core, names):
                 rank = max(_rank_noise(each, core, name) for name in group.names)
                 if group.key not in winners or rank < winners[group.key][0]:
                     winners[group.key] = (rank, place)
@@ -155,7 +155,7 @@ def divide_measurements(plans: Sequence[Plan], store: MeasurementStore) -> tuple
         _make_part(
             plan,
             own,
-            store.identify_statement(plan.query_plan),
+            statements[place],
             {key for key, (_, winner) in winners.items() if winner == place},
         )
         for place, (plan, own) in enumerate(zip(plans, found, strict=True))

@@ -32,7 +32,7 @@ def measure_missing(
     policy: Policy,
 ) -> MeasuredCores:
     """Return the released measurements that were missing, with the constants that rows were compared with."""
-    plan = replace(plan, cores=found.cores, finer_cores=found.finer_cores, constants=found.constants)
+    plan = found.fill_plan(plan)
     released: dict[str, MeasuredCore] = {}
     done: set[str] = set()
     while True:
