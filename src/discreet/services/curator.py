@@ -344,12 +344,13 @@ class Curator(Closeable):
                 answers.append(replace(answer, epsilon=answer.epsilon + float(charged)))
             else:
                 answers.append(self._answer(proposal, found, {}, charged=charged, entries=found.entries))
+        belief, sentence = self.ledger.state_belief(analyst=self.belief_scope)
         return AnswerBatch(
             answers=tuple(answers),
             epsilon=math.fsum(each.epsilon for each in answers),
             entries=tuple(sorted({entry for each in answers for entry in each.entries})),
-            belief=self.ledger.compute_belief(analyst=self.belief_scope),
-            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+            belief=belief,
+            sentence=sentence,
         )
 
     def plan_question(self, request: QuestionRequest, *, verb: str = "ask") -> Plan:

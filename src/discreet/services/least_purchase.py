@@ -60,7 +60,7 @@ def find_least_purchase(
     if not found.known_entries and not found.stored:
         return Purchase(plan=alone, reuse=Reuse.PRECISE)
     stored = store.find(alone, question, Reuse.ANY)
-    if not stored.missing and _states_within(stored.apply_noise(alone, policy, question), within):
+    if not stored.missing and _states_within(store.apply_noise(alone, stored, question), within):
         return Purchase(plan=alone, reuse=Reuse.ANY)
 
     def is_enough(epsilon: Fraction, bought: frozenset[str]) -> bool:
@@ -96,7 +96,7 @@ def find_measurements(store: MeasurementStore, proposal: Plan) -> FoundMeasureme
     stored = store.find(plan, question, Reuse.ANY)
     if stored.missing:
         return found
-    now = list_comparable_errors(stored.apply_noise(plan, store.policy, question))
+    now = list_comparable_errors(store.apply_noise(plan, stored, question))
     planned = list_comparable_errors(proposal.stated_plan)
     is_enough = now.keys() == planned.keys() and all(now[name] <= planned[name] for name in now)
     return stored if is_enough else found
