@@ -9,26 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from discreet.services.sample import write_policy, write_samples
 from tests.services import patients
 from tests.services.test_promise import discreet
 
 SQL = "SELECT sex, AVG(age) AS age, COUNT(*) AS people FROM census GROUP BY sex"
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    write_samples(folder)
-    return write_policy(folder)
-
-
-@pytest.fixture
-def policy(sample: Path, tmp_path: Path) -> str:
-    """The sample's policy with a ledger of its own for each test."""
-    path = sample.with_name(f"{tmp_path.name}.yaml")
-    path.write_text(f"ledger: {tmp_path}/ledger.db\nstore: {sample.parent}/store\n" + sample.read_text())
-    return str(path)
 
 
 def test_ask_prints_table_cost_and_belief(policy: str, capsys: pytest.CaptureFixture[str]) -> None:

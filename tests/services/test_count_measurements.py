@@ -18,7 +18,7 @@ from discreet.services.count_publication import make_offer, release_counts
 from discreet.services.count_requests import TabulateRequest
 from discreet.services.curator import Curator
 from discreet.services.tabulate import plan_table_release
-from tests.services.test_measurement_store import read
+from tests.services.people_table import read
 from tests.services.test_stored_slices import find_widths
 
 pytestmark = pytest.mark.filterwarnings("ignore:check")

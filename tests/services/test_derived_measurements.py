@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,7 @@ from discreet.sql.cell_maps import ADDITIVE, describe_keys, describe_wanted_cell
 from discreet.sql.core_planning import CorePlan
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.plan_execution import get_key_columns
-from tests.sql.claims import TAIL, World
-from tests.sql.tables import extremes, neighbours
+from tests.sql.claims import TAIL, World, open_worlds
 
 DRAWN_WORLDS = 6
 NOISE = DiscreteLaplace(epsilon=Fraction(1), sensitivity=2, relation=Relation.VALUE)
@@ -103,14 +101,8 @@ GROUPS = (
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[World]]:
-    folder = tmp_path_factory.mktemp("worlds")
-    made = [World.of(states, relation, folder) for relation, states in extremes()]
-    for seed in range(DRAWN_WORLDS):
-        relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
-        made.append(World.of(neighbours(Random(seed).choice, relation), relation, folder))
-    yield made
-    for each in made:
-        each.close()
+    with open_worlds(tmp_path_factory.mktemp("worlds"), DRAWN_WORLDS) as worlds:
+        yield worlds
 
 
 def plan_core(world: World, text: str) -> CorePlan:

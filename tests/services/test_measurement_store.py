@@ -18,8 +18,8 @@ from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.measurement_versions import select_read_entries
 from discreet.services.policy_version import compute_policy_version
+from tests.services.people_table import draw_people, read, write_policy
 
-WARDS = ["d", "a", "c", "b"]
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 SPELLINGS = (
     BY_SEX,
@@ -34,40 +34,15 @@ SPELLINGS = (
 )
 
 
-def write_policy(**changes: Any) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        "sex": {"type": "category", "values": ["m", "f"], "nulls": False},
-        "ward": {"type": "category", "values": WARDS, "nulls": False},
-        "age": {"type": "integer", "low": 0, "high": 100, "nulls": False},
-        "height": {"type": "integer", "low": 50, "high": 250, "nulls": False},
-    }
-    columns |= changes.pop("columns", {})
-    people = {"columns": columns, **changes.pop("people", {})}
-    return {"promise": {"prior": "1%", "posterior": "99%"}, "tables": {"people": people}, **changes}
-
-
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    random = np.random.default_rng(3)
-    return pa.table(
-        {
-            "sex": random.choice(["m", "f"], 4_000),
-            "ward": random.choice(WARDS, 4_000),
-            "age": random.integers(0, 101, 4_000),
-            "height": random.integers(50, 251, 4_000),
-        }
-    )
+    return draw_people(4_000)
 
 
 @pytest.fixture
 def curator(rows: pa.Table) -> Iterator[Curator]:
     with Curator(write_policy(), {"people": rows}, ledger=":memory:") as curator:
         yield curator
-
-
-def read(answer: Answer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = answer.table.to_pylist()
-    return found
 
 
 def test_every_spelling_after_the_first_is_free_and_shows_the_same_numbers(curator: Curator) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from discreet.services.sample import write_policy, write_samples
 from discreet.sql.query_parser import split_statements
 from tests.services.test_promise import discreet
 
@@ -17,20 +16,6 @@ DASHBOARD = f"""-- read every morning; by everybody
 SELECT sex, COUNT(*) AS many FROM census GROUP BY sex ORDER BY many;
 SELECT COUNT(*) AS n FROM census WHERE age > (SELECT AVG(age) FROM census)
 """
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    write_samples(folder)
-    return write_policy(folder)
-
-
-@pytest.fixture
-def policy(sample: Path, tmp_path: Path) -> str:
-    path = sample.with_name(f"{tmp_path.name}.yaml")
-    path.write_text(f"ledger: {tmp_path}/ledger.db\nstore: {sample.parent}/store\n" + sample.read_text())
-    return str(path)
 
 
 @pytest.fixture

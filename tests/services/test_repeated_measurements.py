@@ -14,7 +14,8 @@ from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.stored_measurements import parse_entry
 from discreet.sql import repeated_looks
-from tests.services.test_measurement_store import BY_SEX, read, write_policy
+from tests.services.people_table import draw_people, read, write_policy
+from tests.services.test_measurement_store import BY_SEX
 from tests.statistical import acceptance
 
 TOTAL = "SELECT COUNT(*) AS n FROM people"
@@ -25,15 +26,7 @@ LOOKS = 5
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    random = np.random.default_rng(3)
-    return pa.table(
-        {
-            "sex": random.choice(["m", "f"], 500),
-            "ward": random.choice(["a", "b"], 500),
-            "age": random.integers(0, 101, 500),
-            "height": random.integers(50, 251, 500),
-        }
-    )
+    return draw_people(500, wards=["a", "b"])
 
 
 @pytest.fixture

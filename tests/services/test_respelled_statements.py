@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +23,8 @@ from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.services.curator import Curator
-from tests.services.test_measurement_store import BY_SEX, WARDS, open_file, read, write_policy
+from tests.services.people_table import draw_people, read, write_policy
+from tests.services.test_measurement_store import BY_SEX, open_file
 from tests.services.test_repeated_measurements import list_stored_numbers
 
 Choose = Any
@@ -76,15 +76,7 @@ class Switch(Closeable):
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    random = np.random.default_rng(5)
-    return pa.table(
-        {
-            "sex": random.choice(["m", "f"], 400),
-            "ward": random.choice(WARDS, 400),
-            "age": random.integers(0, 101, 400),
-            "height": random.integers(50, 251, 400),
-        }
-    )
+    return draw_people(400, seed=5)
 
 
 @pytest.fixture(scope="module")

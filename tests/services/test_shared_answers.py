@@ -23,7 +23,8 @@ from discreet.services.curator import Curator
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.tabulate import plan_table_release
 from tests.patience import PATIENCE
-from tests.services.test_measurement_store import BY_SEX, SPELLINGS, read, write_policy
+from tests.services.people_table import read, write_policy
+from tests.services.test_measurement_store import BY_SEX, SPELLINGS
 from tests.services.test_stored_slices import FEMALE, MALE, find_widths
 
 ANALYSTS = {"alice": {"share": "50%"}, "bob": {"share": "50%"}}

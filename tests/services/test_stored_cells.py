@@ -14,7 +14,7 @@ import pytest
 from discreet.core.errors import RequestError
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
-from tests.services.test_measurement_store import WARDS, write_policy
+from tests.services.people_table import WARDS, write_policy
 
 BY_WARD = "SELECT ward, COUNT(*) AS n FROM people GROUP BY ward"
 BY_BOTH = "SELECT sex, ward, COUNT(*) AS n FROM people GROUP BY sex, ward"

@@ -13,9 +13,8 @@ from scipy import stats
 from discreet.core.errors import RequestError
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
-from tests.services.test_measurement_store import write_policy
+from tests.services.people_table import WARDS, draw_people, read, write_policy
 
-WARDS = ["d", "a", "c", "b"]
 FEMALE = "SELECT ward, COUNT(*) AS n FROM people WHERE sex = 'f' GROUP BY ward"
 MALE = "SELECT ward, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY ward"
 FALSE_ALARM = 1e-9
@@ -23,26 +22,13 @@ FALSE_ALARM = 1e-9
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    random = np.random.default_rng(3)
-    return pa.table(
-        {
-            "sex": random.choice(["m", "f"], 4_000),
-            "ward": random.choice(WARDS, 4_000),
-            "age": random.integers(0, 101, 4_000),
-            "height": random.integers(50, 251, 4_000),
-        }
-    )
+    return draw_people(4_000)
 
 
 @pytest.fixture
 def curator(rows: pa.Table) -> Iterator[Curator]:
     with Curator(write_policy(), {"people": rows}, ledger=":memory:") as curator:
         yield curator
-
-
-def read(answer: Answer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = answer.table.to_pylist()
-    return found
 
 
 def find_widths(answer: Answer, name: str = "n") -> set[float]:

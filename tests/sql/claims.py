@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from discreet.sql.value_selection import ValueSelection
 from tests.conftest import seeded
-from tests.sql.tables import COLUMNS, Tables, policy
+from tests.sql.tables import COLUMNS, Tables, extremes, neighbours, policy
 from tests.sql.tampered_plans import replace_in_core
 
 Key = tuple[Any, ...]
@@ -71,6 +73,18 @@ class World:
             return plan_query(text, terms or self.policy, promise, epsilon=EPSILON, leak=LEAK if tail else 0)
         except Refusal:
             return None
+
+
+@contextmanager
+def open_worlds(folder: Path, drawn: int) -> Iterator[list[World]]:
+    """Yield the extreme worlds, and some that are drawn, of either relation in turn."""
+    made = [World.of(states, relation, folder) for relation, states in extremes()]
+    for seed in range(drawn):
+        relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
+        made.append(World.of(neighbours(Random(seed).choice, relation), relation, folder))
+    yield made
+    for each in made:
+        each.close()
 
 
 @dataclass(frozen=True)

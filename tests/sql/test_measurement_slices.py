@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from random import Random
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +14,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.sql.core_planning import CorePlan
 from discreet.sql.measurement_slices import FinerCore
 from discreet.sql.planner import plan_finer_cores, plan_query
-from tests.sql.claims import TAIL, Claims, World
-from tests.sql.tables import extremes, neighbours
+from tests.sql.claims import TAIL, Claims, World, open_worlds
 
 DRAWN_WORLDS = 8
 SLICED = [
@@ -51,14 +49,8 @@ WHOLE = [
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[World]]:
-    folder = tmp_path_factory.mktemp("worlds")
-    made = [World.of(states, relation, folder) for relation, states in extremes()]
-    for seed in range(DRAWN_WORLDS):
-        relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
-        made.append(World.of(neighbours(Random(seed).choice, relation), relation, folder))
-    yield made
-    for each in made:
-        each.close()
+    with open_worlds(tmp_path_factory.mktemp("worlds"), DRAWN_WORLDS) as worlds:
+        yield worlds
 
 
 def read_cells(finer: FinerCore, core: CorePlan, table: pa.Table) -> list[tuple[object, ...]]:
